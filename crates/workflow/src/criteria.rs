@@ -1,0 +1,420 @@
+//! Output checks as an author writes them: rules, and compositions of rules. Reading is strict: a
+//! rule that lacks what its type needs, or carries what belongs to another, is not read here, and
+//! `shape` explains it. Running the checks is the engine's business.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::condition::Condition;
+use crate::serial::{Whole, present};
+use crate::shape::choose;
+
+/// `validationCriteria`: one check, or a list of which all must pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Criteria {
+    One(Check),
+    All(Vec<Check>),
+}
+
+/// A rule, or a composition of checks.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "CheckFields")]
+pub enum Check {
+    Rule(Box<Rule>),
+    /// Everything in it must hold; usually it is one `and`, `or` or `not`.
+    Composition(Vec<Composition>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Composition {
+    And(Vec<Check>),
+    Or(Vec<Check>),
+    Not(Check),
+}
+
+/// One test of an output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// What the author wants to read when it fails.
+    pub message: Box<str>,
+    /// The rule applies only where this holds.
+    pub condition: Option<Condition>,
+    pub kind: RuleKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum RuleKind {
+    Contains { value: Box<str> },
+    Regex { pattern: Box<str>, flags: Box<str> },
+    Length { min: Option<u32>, max: Option<u32> },
+    Schema { schema: Embedded },
+}
+
+/// A JSON Schema inside a rule, kept as its text: most are never used in a process's life, and a
+/// parsed one takes ten times the room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Embedded(Box<RawValue>);
+
+impl Embedded {
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    pub fn value(&self) -> Value {
+        // It was read as JSON once. Only nesting beyond serde's limit could fail, and the reader
+        // refuses that before.
+        serde_json::from_str(self.text()).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Embedded {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text() || self.value() == other.value()
+    }
+}
+
+impl Criteria {
+    pub fn checks(&self) -> &[Check] {
+        match self {
+            Self::One(check) => std::slice::from_ref(check),
+            Self::All(checks) => checks,
+        }
+    }
+
+    /// Every rule, wherever it stands, in file order.
+    pub fn each_rule<'a>(&'a self, visit: &mut impl FnMut(&'a Rule)) {
+        for check in self.checks() {
+            check.each_rule(visit);
+        }
+    }
+}
+
+impl Check {
+    pub fn each_rule<'a>(&'a self, visit: &mut impl FnMut(&'a Rule)) {
+        match self {
+            Self::Rule(rule) => visit(rule),
+            Self::Composition(parts) => {
+                for part in parts {
+                    for check in part.members() {
+                        check.each_rule(visit);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Composition {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::And(_) => "and",
+            Self::Or(_) => "or",
+            Self::Not(_) => "not",
+        }
+    }
+
+    pub fn members(&self) -> &[Check] {
+        match self {
+            Self::And(members) | Self::Or(members) => members,
+            Self::Not(member) => std::slice::from_ref(member),
+        }
+    }
+}
+
+// A rule as it is written; the comments are what an editor shows.
+/// One test of the step's output.
+#[derive(JsonSchema)]
+#[schemars(
+    deny_unknown_fields,
+    rename = "Rule",
+    extend("allOf" = [
+        {"if": {"properties": {"type": {"const": "contains"}}}, "then": {"required": ["value"]}},
+        {"if": {"properties": {"type": {"const": "regex"}}}, "then": {"required": ["pattern"]}},
+        {"if": {"properties": {"type": {"const": "length"}}}, "then":
+            {"if": {"required": ["max"]}, "else": {"required": ["min"]}}},
+        {"if": {"properties": {"type": {"const": "schema"}}}, "then": {"required": ["schema"]}},
+    ])
+)]
+#[expect(dead_code, reason = "written down for its schema; reading goes through CheckFields")]
+struct RuleFields {
+    /// What is tested: `contains` a text, a `regex` that matches, a `length` in characters, or JSON
+    /// that is valid under a `schema`.
+    r#type: RuleType,
+    /// `contains`: the text that the output must contain, case-sensitively.
+    value: Option<String>,
+    /// `regex`: a pattern in JavaScript's flavour that must match somewhere in the output.
+    pattern: Option<String>,
+    /// `regex`: any of `i`, `m`, `s`, `u`, `g`, `y`.
+    flags: Option<String>,
+    /// `length`: the least number of characters.
+    #[schemars(with = "Option<Whole>")]
+    min: Option<u32>,
+    /// `length`: the largest number of characters.
+    #[schemars(with = "Option<Whole>")]
+    max: Option<u32>,
+    /// `schema`: the JSON Schema (2020-12 where it does not say) for an output that is JSON.
+    #[schemars(with = "Option<SchemaObject>")]
+    schema: Option<Value>,
+    /// What the agent reads: what is wanted, said before the work and again when the rule fails.
+    message: String,
+    /// The rule applies only where this holds.
+    condition: Option<Condition>,
+}
+
+/// Checks joined by logic.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Composition", extend("minProperties" = 1))]
+#[expect(dead_code, reason = "written down for its schema; reading goes through CheckFields")]
+struct CompositionFields {
+    /// All of these must pass.
+    and: Option<Vec<Check>>,
+    /// At least one of these must pass.
+    or: Option<Vec<Check>>,
+    /// This must not pass.
+    not: Option<Box<Check>>,
+}
+
+/// A rule or a composition: everything that either may have, told apart after reading.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckFields {
+    #[serde(default, deserialize_with = "present")]
+    r#type: Option<RuleType>,
+    #[serde(default, deserialize_with = "present")]
+    message: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    condition: Option<Condition>,
+    #[serde(default, deserialize_with = "present")]
+    value: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    pattern: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    flags: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    min: Option<Whole>,
+    #[serde(default, deserialize_with = "present")]
+    max: Option<Whole>,
+    #[serde(default, deserialize_with = "present")]
+    schema: Option<Embedded>,
+    #[serde(default, deserialize_with = "present")]
+    and: Option<Vec<Check>>,
+    #[serde(default, deserialize_with = "present")]
+    or: Option<Vec<Check>>,
+    #[serde(default, deserialize_with = "present")]
+    not: Option<Box<Check>>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum RuleType {
+    Contains,
+    Regex,
+    Length,
+    Schema,
+}
+
+impl TryFrom<CheckFields> for Check {
+    type Error = &'static str;
+
+    fn try_from(mut fields: CheckFields) -> Result<Self, Self::Error> {
+        let fields = &mut fields;
+        let check = match fields.r#type.take() {
+            Some(kind) => Self::Rule(Box::new(Rule {
+                kind: fields.take_kind(kind)?,
+                message: fields.message.take().ok_or("a rule needs a `message`")?,
+                condition: fields.condition.take(),
+            })),
+            None => {
+                let parts = [
+                    fields.and.take().map(Composition::And),
+                    fields.or.take().map(Composition::Or),
+                    fields.not.take().map(|member| Composition::Not(*member)),
+                ];
+                let parts: Vec<Composition> = parts.into_iter().flatten().collect();
+                if parts.is_empty() {
+                    return Err("a check needs a `type`, or `and`, `or` or `not`");
+                }
+                Self::Composition(parts)
+            }
+        };
+        if fields.is_used_up() {
+            Ok(check)
+        } else {
+            Err("a field that belongs to another kind of check")
+        }
+    }
+}
+
+impl CheckFields {
+    fn take_kind(&mut self, kind: RuleType) -> Result<RuleKind, &'static str> {
+        Ok(match kind {
+            RuleType::Contains => {
+                RuleKind::Contains { value: self.value.take().ok_or("`contains` needs a `value`")? }
+            }
+            RuleType::Regex => RuleKind::Regex {
+                pattern: self.pattern.take().ok_or("`regex` needs a `pattern`")?,
+                flags: self.flags.take().unwrap_or_default(),
+            },
+            RuleType::Length => {
+                let (min, max) = (self.min.take(), self.max.take());
+                if min.is_none() && max.is_none() {
+                    return Err("`length` needs `min` or `max`");
+                }
+                RuleKind::Length { min: min.map(|Whole(min)| min), max: max.map(|Whole(max)| max) }
+            }
+            RuleType::Schema => {
+                let schema = self.schema.take().ok_or("`schema` needs a `schema`")?;
+                if !schema.text().starts_with('{') {
+                    return Err("a `schema` is an object");
+                }
+                RuleKind::Schema { schema }
+            }
+        })
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.message.is_none()
+            && self.condition.is_none()
+            && self.value.is_none()
+            && self.pattern.is_none()
+            && self.flags.is_none()
+            && self.min.is_none()
+            && self.max.is_none()
+            && self.schema.is_none()
+            && self.and.is_none()
+            && self.or.is_none()
+            && self.not.is_none()
+    }
+}
+
+impl RuleKind {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Contains { .. } => "contains",
+            Self::Regex { .. } => "regex",
+            Self::Length { .. } => "length",
+            Self::Schema { .. } => "schema",
+        }
+    }
+}
+
+impl Serialize for Check {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::Composition(parts) => {
+                for part in parts {
+                    match part {
+                        Composition::And(members) | Composition::Or(members) => {
+                            map.serialize_entry(part.name(), members)?;
+                        }
+                        Composition::Not(member) => map.serialize_entry("not", member)?,
+                    }
+                }
+            }
+            Self::Rule(rule) => {
+                map.serialize_entry("type", rule.kind.name())?;
+                match &rule.kind {
+                    RuleKind::Contains { value } => map.serialize_entry("value", value)?,
+                    RuleKind::Regex { pattern, flags } => {
+                        map.serialize_entry("pattern", pattern)?;
+                        if !flags.is_empty() {
+                            map.serialize_entry("flags", flags)?;
+                        }
+                    }
+                    RuleKind::Length { min, max } => {
+                        for (name, bound) in [("min", min), ("max", max)] {
+                            if let Some(bound) = bound {
+                                map.serialize_entry(name, bound)?;
+                            }
+                        }
+                    }
+                    RuleKind::Schema { schema } => map.serialize_entry("schema", schema)?,
+                }
+                map.serialize_entry("message", &rule.message)?;
+                if let Some(condition) = &rule.condition {
+                    map.serialize_entry("condition", condition)?;
+                }
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Criteria {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Criteria;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("a check or a list of checks")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Criteria, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(items))
+                    .map(Criteria::All)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Criteria, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(fields))
+                    .map(Criteria::One)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Criteria {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Criteria".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<Vec<Check>>();
+        let one = generator.subschema_for::<Check>();
+        choose(json!({"type": "array"}), list, one)
+    }
+}
+
+impl JsonSchema for Check {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Check".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let composition = generator.subschema_for::<CompositionFields>();
+        let rule = generator.subschema_for::<RuleFields>();
+        choose(
+            json!({"anyOf": [{"required": ["and"]}, {"required": ["or"]}, {"required": ["not"]}]}),
+            composition,
+            rule,
+        )
+    }
+}
+
+/// The schema of a rule's `schema`: an object, whatever is in it.
+struct SchemaObject;
+
+impl JsonSchema for SchemaObject {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SchemaObject".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "object"})
+    }
+}

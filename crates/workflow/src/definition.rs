@@ -1,0 +1,608 @@
+//! A workflow as an author writes it. The comments on the fields are the descriptions in the
+//! generated JSON Schema: they are what an editor shows. Limits that are about values rather than
+//! shape are checked by `rules::limits`; the schema names the same constants.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
+
+use crate::condition::Condition;
+use crate::criteria::Criteria;
+use crate::limits::*;
+use crate::serial::{Whole, present};
+use crate::shape::choose;
+
+/// A workflow: steps that an agent takes one after the other, each with a check of what it produced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Workflow {
+    /// Where an editor finds the schema of this file. Not used otherwise.
+    #[serde(rename = "$schema", default, deserialize_with = "present")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Box<str>>,
+    /// The name by which agents ask for this workflow: lower-case letters, digits, `-` and `_`, with
+    /// at most one dot inside.
+    #[schemars(length(min = ID_MIN, max = ID_MAX), regex(pattern = ID_PATTERN))]
+    pub id: Box<str>,
+    /// The name for people.
+    #[schemars(length(min = 1, max = NAME_MAX))]
+    pub name: Box<str>,
+    /// What this workflow accomplishes, and when to choose it.
+    #[schemars(length(min = 1, max = DESCRIPTION_MAX))]
+    pub description: Box<str>,
+    /// The semantic version of this workflow, such as 1.0.0.
+    #[schemars(regex(pattern = VERSION_PATTERN))]
+    pub version: Box<str>,
+    /// What kind of work it is, such as `development`. `general` where absent.
+    #[serde(default, deserialize_with = "present")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub category: Option<Box<str>>,
+    /// The lowest version of workflowlookup that can run this workflow.
+    #[serde(default, deserialize_with = "present")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = VERSION_PATTERN))]
+    pub min_server_version: Option<Box<str>>,
+    /// What must be in place before the workflow starts.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
+    pub preconditions: Box<[Box<str>]>,
+    /// Questions to settle with the user before the first step.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
+    pub clarification_prompts: Box<[Box<str>]>,
+    /// Advice that holds through all steps.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
+    pub meta_guidance: Box<[Box<str>]>,
+    /// The steps, in order. Ids are unique across the whole tree.
+    #[schemars(length(min = 1))]
+    pub steps: Vec<Step>,
+}
+
+/// One entry of `steps` or of a loop's `body`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, try_from = "StepFields")]
+pub enum Step {
+    Plain(Box<PlainStep>),
+    Loop(Box<LoopStep>),
+}
+
+/// A step: something that the agent does and whose output is checked.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields, rename = "Step")]
+pub struct PlainStep {
+    /// The step's id, unique in the workflow.
+    #[schemars(length(min = ID_MIN, max = ID_MAX), regex(pattern = ID_PATTERN))]
+    pub id: Box<str>,
+    /// The step in a few words.
+    #[schemars(length(min = 1, max = TITLE_MAX))]
+    pub title: Box<str>,
+    /// What the agent shall do. `{{name}}` is filled from the context.
+    #[schemars(length(min = 1, max = PROMPT_MAX))]
+    pub prompt: Box<str>,
+    /// Who the agent is while it works on this step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub agent_role: Option<Box<str>>,
+    /// Advice for this step, one thought each.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(default, inner(length(min = 1)))]
+    pub guidance: Box<[Box<str>]>,
+    /// Whether the agent should ask for the files it needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask_for_files: Option<bool>,
+    /// Whether a person must confirm: always, never, or where a condition holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_confirmation: Option<Confirmation>,
+    /// The step runs only where this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_condition: Option<Condition>,
+    /// What the output is checked for: one check, or a list of which all must pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_criteria: Option<Criteria>,
+    /// The kind of model that suits this step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub model_hint: Option<Box<str>>,
+    /// What is wrong with the criteria, if anything: the step runs, but its output cannot be checked.
+    #[serde(skip)]
+    pub unusable_criteria: Option<Box<UnusableCriteria>>,
+}
+
+/// Why a step's output cannot be checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusableCriteria {
+    /// What is wrong, one sentence each.
+    pub details: Vec<String>,
+    /// Whether all of it is about malformed JSON Schemas.
+    pub only_schemas: bool,
+}
+
+/// A loop: a body of steps that runs again and again, at most `maxIterations` times.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct LoopStep {
+    /// The loop's id, unique in the workflow.
+    #[schemars(length(min = ID_MIN, max = ID_MAX), regex(pattern = ID_PATTERN))]
+    pub id: Box<str>,
+    /// Says that this step is a loop.
+    pub r#type: LoopMark,
+    /// The loop in a few words.
+    #[schemars(length(min = 1, max = TITLE_MAX))]
+    pub title: Box<str>,
+    /// How the loop runs.
+    pub r#loop: Loop,
+    /// The steps of one iteration, or the id of the one step that is repeated.
+    pub body: Body,
+    /// The loop starts only where this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_condition: Option<Condition>,
+    /// Whether a person must confirm before the loop's first step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_confirmation: Option<Confirmation>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LoopMark {
+    Loop,
+}
+
+/// `true`, `false`, or a condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Confirmation {
+    Always(bool),
+    Where(Condition),
+}
+
+/// A loop's body: steps of its own, or the id of a step of the workflow, which then runs only here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Body {
+    Named(Box<str>),
+    Steps(Vec<Step>),
+}
+
+/// How a loop runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "LoopFields")]
+pub struct Loop {
+    pub kind: LoopKind,
+    pub max_iterations: u32,
+    pub iteration_var: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoopKind {
+    /// As long as the condition holds, looked at before each iteration.
+    While { condition: Condition },
+    /// As long as the condition does not hold, looked at before each iteration.
+    Until { condition: Condition },
+    /// A number of times.
+    For { count: Count },
+    /// Once for each item of a list in the context.
+    ForEach { items: Box<str>, item_var: Option<Box<str>>, index_var: Option<Box<str>> },
+}
+
+/// How often a `for` loop runs: a number, or the name of a context variable that holds one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Count {
+    Number(u32),
+    Variable(Box<str>),
+}
+
+impl Workflow {
+    pub fn category(&self) -> &str {
+        self.category.as_deref().unwrap_or(DEFAULT_CATEGORY)
+    }
+
+    /// Every step of the tree in file order: a loop, then the steps of its own body.
+    pub fn each_step<'a>(&'a self, visit: &mut impl FnMut(&'a Step)) {
+        fn walk<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+            for step in steps {
+                visit(step);
+                walk(step.inline_body(), visit);
+            }
+        }
+        walk(&self.steps, visit);
+    }
+
+    /// The step with this id, wherever it stands.
+    pub fn step(&self, id: &str) -> Option<&Step> {
+        fn find<'a>(steps: &'a [Step], id: &str) -> Option<&'a Step> {
+            steps.iter().find_map(|step| {
+                if step.id() == id {
+                    return Some(step);
+                }
+                find(step.inline_body(), id)
+            })
+        }
+        find(&self.steps, id)
+    }
+}
+
+impl Step {
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Plain(step) => &step.id,
+            Self::Loop(step) => &step.id,
+        }
+    }
+
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Plain(step) => &step.title,
+            Self::Loop(step) => &step.title,
+        }
+    }
+
+    pub fn run_condition(&self) -> Option<&Condition> {
+        match self {
+            Self::Plain(step) => step.run_condition.as_ref(),
+            Self::Loop(step) => step.run_condition.as_ref(),
+        }
+    }
+
+    pub fn require_confirmation(&self) -> Option<&Confirmation> {
+        match self {
+            Self::Plain(step) => step.require_confirmation.as_ref(),
+            Self::Loop(step) => step.require_confirmation.as_ref(),
+        }
+    }
+
+    /// The steps written inside a loop; none for a plain step or a body by name.
+    pub fn inline_body(&self) -> &[Step] {
+        match self {
+            Self::Loop(step) => match &step.body {
+                Body::Steps(steps) => steps,
+                Body::Named(_) => &[],
+            },
+            Self::Plain(_) => &[],
+        }
+    }
+
+    /// The id of the step that a loop repeats, where its body is a name.
+    pub fn named_body(&self) -> Option<&str> {
+        match self {
+            Self::Loop(step) => match &step.body {
+                Body::Named(id) => Some(id),
+                Body::Steps(_) => None,
+            },
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+impl Loop {
+    pub fn iteration_var(&self) -> &str {
+        self.iteration_var.as_deref().unwrap_or("currentIteration")
+    }
+
+    /// The names that are bound inside the body.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let each = match &self.kind {
+            LoopKind::ForEach { item_var, index_var, .. } => {
+                Some([item_name(item_var), index_name(index_var)])
+            }
+            _ => None,
+        };
+        std::iter::once(self.iteration_var()).chain(each.into_iter().flatten())
+    }
+}
+
+/// The name of a `forEach` loop's item.
+pub fn item_name(item_var: &Option<Box<str>>) -> &str {
+    item_var.as_deref().unwrap_or("currentItem")
+}
+
+/// The name of a `forEach` loop's index.
+pub fn index_name(index_var: &Option<Box<str>>) -> &str {
+    index_var.as_deref().unwrap_or("currentIndex")
+}
+
+/// A step as it is written: everything that either kind may have, told apart after reading.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StepFields {
+    id: Box<str>,
+    title: Box<str>,
+    #[serde(default, deserialize_with = "present")]
+    r#type: Option<LoopMark>,
+    #[serde(default, deserialize_with = "present")]
+    r#loop: Option<Loop>,
+    #[serde(default, deserialize_with = "present")]
+    body: Option<Body>,
+    #[serde(default, deserialize_with = "present")]
+    prompt: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    agent_role: Option<Box<str>>,
+    #[serde(default, deserialize_with = "present")]
+    guidance: Option<Box<[Box<str>]>>,
+    #[serde(default, deserialize_with = "present")]
+    ask_for_files: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    require_confirmation: Option<Confirmation>,
+    #[serde(default, deserialize_with = "present")]
+    run_condition: Option<Condition>,
+    #[serde(default, deserialize_with = "present")]
+    validation_criteria: Option<Criteria>,
+    #[serde(default, deserialize_with = "present")]
+    model_hint: Option<Box<str>>,
+}
+
+impl TryFrom<StepFields> for Step {
+    type Error = &'static str;
+
+    fn try_from(fields: StepFields) -> Result<Self, Self::Error> {
+        let Some(mark) = fields.r#type else {
+            if fields.r#loop.is_some() || fields.body.is_some() {
+                return Err("a loop step needs `type`: \"loop\"");
+            }
+            return Ok(Self::Plain(Box::new(PlainStep {
+                id: fields.id,
+                title: fields.title,
+                prompt: fields.prompt.ok_or("a step needs a `prompt`")?,
+                agent_role: fields.agent_role,
+                guidance: fields.guidance.unwrap_or_default(),
+                ask_for_files: fields.ask_for_files,
+                require_confirmation: fields.require_confirmation,
+                run_condition: fields.run_condition,
+                validation_criteria: fields.validation_criteria,
+                model_hint: fields.model_hint,
+                unusable_criteria: None,
+            })));
+        };
+        let is_plain = fields.prompt.is_some()
+            || fields.agent_role.is_some()
+            || fields.guidance.is_some()
+            || fields.ask_for_files.is_some()
+            || fields.validation_criteria.is_some()
+            || fields.model_hint.is_some();
+        if is_plain {
+            return Err("a loop step has no field of a plain step");
+        }
+        Ok(Self::Loop(Box::new(LoopStep {
+            id: fields.id,
+            r#type: mark,
+            title: fields.title,
+            r#loop: fields.r#loop.ok_or("a loop step needs a `loop`")?,
+            body: fields.body.ok_or("a loop step needs a `body`")?,
+            run_condition: fields.run_condition,
+            require_confirmation: fields.require_confirmation,
+        })))
+    }
+}
+
+// How a loop is written; the comments are what an editor shows.
+/// How a loop runs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Loop", extend("allOf" = [
+    {"if": {"properties": {"type": {"enum": ["while", "until"]}}}, "then": {"required": ["condition"]}},
+    {"if": {"properties": {"type": {"const": "for"}}}, "then": {"required": ["count"]}},
+    {"if": {"properties": {"type": {"const": "forEach"}}}, "then": {"required": ["items"]}},
+]))]
+struct LoopFields {
+    /// `while` and `until` look at a condition before each iteration, `for` counts, `forEach` takes
+    /// the items of a list.
+    r#type: LoopType,
+    /// `while`: go on where this holds. `until`: go on where it does not.
+    #[serde(default, deserialize_with = "present")]
+    condition: Option<Condition>,
+    /// `for`: how often, as a number or as the name of a context variable.
+    #[serde(default, deserialize_with = "present")]
+    count: Option<Count>,
+    /// `forEach`: the context variable that holds the list.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(length(min = 1))]
+    items: Option<Box<str>>,
+    /// The bound: the loop ends after this many iterations, whatever its condition says.
+    #[schemars(range(min = ITERATIONS_MIN, max = ITERATIONS_MAX))]
+    max_iterations: Whole,
+    /// The variable that holds the number of the iteration, from 1. `currentIteration` where absent.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(regex(pattern = VARIABLE_PATTERN))]
+    iteration_var: Option<Box<str>>,
+    /// `forEach`: the variable that holds the item. `currentItem` where absent.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(regex(pattern = VARIABLE_PATTERN))]
+    item_var: Option<Box<str>>,
+    /// `forEach`: the variable that holds the item's index, from 0. `currentIndex` where absent.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(regex(pattern = VARIABLE_PATTERN))]
+    index_var: Option<Box<str>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+enum LoopType {
+    While,
+    Until,
+    For,
+    ForEach,
+}
+
+impl TryFrom<LoopFields> for Loop {
+    type Error = &'static str;
+
+    fn try_from(mut fields: LoopFields) -> Result<Self, Self::Error> {
+        let kind = match fields.r#type {
+            LoopType::While | LoopType::Until => {
+                let condition = fields.condition.take().ok_or("the loop needs a `condition`")?;
+                match fields.r#type {
+                    LoopType::While => LoopKind::While { condition },
+                    _ => LoopKind::Until { condition },
+                }
+            }
+            LoopType::For => {
+                LoopKind::For { count: fields.count.take().ok_or("the loop needs a `count`")? }
+            }
+            LoopType::ForEach => LoopKind::ForEach {
+                items: fields.items.take().ok_or("the loop needs `items`")?,
+                item_var: fields.item_var.take(),
+                index_var: fields.index_var.take(),
+            },
+        };
+        let is_used_up = fields.condition.is_none()
+            && fields.count.is_none()
+            && fields.items.is_none()
+            && fields.item_var.is_none()
+            && fields.index_var.is_none();
+        if !is_used_up {
+            return Err("a field that belongs to another kind of loop");
+        }
+        Ok(Self {
+            kind,
+            max_iterations: fields.max_iterations.0,
+            iteration_var: fields.iteration_var,
+        })
+    }
+}
+
+impl Serialize for Loop {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let mut names = vec![("iterationVar", &self.iteration_var)];
+        match &self.kind {
+            LoopKind::While { condition } => {
+                map.serialize_entry("type", "while")?;
+                map.serialize_entry("condition", condition)?;
+            }
+            LoopKind::Until { condition } => {
+                map.serialize_entry("type", "until")?;
+                map.serialize_entry("condition", condition)?;
+            }
+            LoopKind::For { count } => {
+                map.serialize_entry("type", "for")?;
+                map.serialize_entry("count", count)?;
+            }
+            LoopKind::ForEach { items, item_var, index_var } => {
+                map.serialize_entry("type", "forEach")?;
+                map.serialize_entry("items", items)?;
+                names.extend([("itemVar", item_var), ("indexVar", index_var)]);
+            }
+        }
+        map.serialize_entry("maxIterations", &self.max_iterations)?;
+        for (name, variable) in names {
+            if let Some(variable) = variable {
+                map.serialize_entry(name, variable)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for Loop {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        LoopFields::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        LoopFields::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Step {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StepOrLoop".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let looping = generator.subschema_for::<LoopStep>();
+        let plain = generator.subschema_for::<PlainStep>();
+        // Whoever writes `loop` or `body` means a loop, even where `type` is forgotten.
+        let test = json!({"anyOf": [
+            {"required": ["type"]}, {"required": ["loop"]}, {"required": ["body"]},
+        ]});
+        choose(test, looping, plain)
+    }
+}
+
+impl JsonSchema for Confirmation {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Confirmation".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let condition = generator.subschema_for::<Condition>();
+        choose(json!({"type": "object"}), condition, schemars::json_schema!({"type": "boolean"}))
+    }
+}
+
+impl JsonSchema for Body {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Body".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let step = generator.subschema_for::<Step>();
+        choose(
+            json!({"type": "string"}),
+            schemars::json_schema!({"type": "string"}),
+            schemars::json_schema!({"type": "array", "items": step, "minItems": 1}),
+        )
+    }
+}
+
+impl JsonSchema for Count {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Count".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        choose(
+            json!({"type": "string"}),
+            schemars::json_schema!({"type": "string", "minLength": 1}),
+            schemars::json_schema!({"type": "integer", "minimum": 0, "maximum": ITERATIONS_MAX}),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Body;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("a step's id or a list of steps")
+            }
+
+            fn visit_str<E: de::Error>(self, id: &str) -> Result<Body, E> {
+                Ok(Body::Named(id.into()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Body, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(items))
+                    .map(Body::Steps)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Number(Whole),
+            Variable(Box<str>),
+        }
+        Ok(match Either::deserialize(deserializer)? {
+            Either::Number(Whole(count)) => Self::Number(count),
+            Either::Variable(name) => Self::Variable(name),
+        })
+    }
+}

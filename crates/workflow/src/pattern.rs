@@ -1,0 +1,243 @@
+//! Patterns of `regex` rules. They are written in JavaScript's flavour and run on a linear-time
+//! engine, so they are translated first; only look-around and back-references go to a backtracking
+//! engine, under a small limit. Loading checks the syntax alone; compiling is done on first use.
+
+use regex_automata::meta;
+use regex_automata::util::syntax;
+
+mod translate;
+
+/// The largest compiled program that a pattern may come to.
+pub const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// How many steps back the backtracking engine may take on one output.
+pub const BACKTRACK_MAX: usize = 100_000;
+/// What one thread's search caches for a pattern may grow to.
+const SEARCH_CACHE_BYTES: usize = 256 * 1024;
+
+/// A pattern in the engines' own syntax.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Translated {
+    pub text: String,
+    pub flags: Flags,
+    /// Look-around or a back-reference needs the backtracking engine.
+    pub backtracks: bool,
+    /// Flags were written inside the pattern, as `(?i)`, which JavaScript rejects.
+    pub inline_flags: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    pub ignore_case: bool,
+    pub multi_line: bool,
+    pub dot_all: bool,
+    pub sticky: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("{what} at character {at}")]
+    Syntax { what: String, at: usize },
+    #[error("`{0}` is no flag, or is there twice")]
+    Flag(char),
+    #[error("{0}")]
+    Other(String),
+    #[error("the compiled pattern exceeds {COMPILED_BYTES_MAX} bytes")]
+    TooLarge,
+}
+
+/// Checks a pattern's syntax without compiling it.
+pub fn parse(pattern: &str, flags: &str) -> Result<Translated, Error> {
+    let translated = translate::translate(pattern, parse_flags(flags)?)?;
+    if translated.backtracks {
+        fancy_regex::Expr::parse_tree(&translated.text)
+            .map_err(|error| Error::Other(error.to_string()))?;
+    } else {
+        regex_syntax::ast::parse::Parser::new()
+            .parse(&translated.text)
+            .map_err(|error| Error::Other(error.kind().to_string()))?;
+    }
+    Ok(translated)
+}
+
+fn parse_flags(text: &str) -> Result<Flags, Error> {
+    let mut flags = Flags::default();
+    for (at, flag) in text.char_indices() {
+        if text[..at].contains(flag) {
+            return Err(Error::Flag(flag));
+        }
+        match flag {
+            'i' => flags.ignore_case = true,
+            'm' => flags.multi_line = true,
+            's' => flags.dot_all = true,
+            'y' => flags.sticky = true,
+            // Unicode is what we always do; `g` and `d` change nothing for "matches somewhere".
+            'u' | 'v' | 'g' | 'd' => {}
+            other => return Err(Error::Flag(other)),
+        }
+    }
+    Ok(flags)
+}
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub enum Matcher {
+    Linear(meta::Regex),
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+/// The output made the backtracking engine give up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the pattern needs more than {BACKTRACK_MAX} steps on this output")]
+pub struct GaveUp;
+
+impl Matcher {
+    pub fn is_match(&self, text: &str) -> Result<bool, GaveUp> {
+        match self {
+            Self::Linear(regex) => Ok(regex.is_match(text)),
+            Self::Backtracking(regex) => regex.is_match(text).map_err(|_| GaveUp),
+        }
+    }
+
+    /// The memory that this keeps, search caches of one thread included.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Linear(regex) => regex.memory_usage() + SEARCH_CACHE_BYTES,
+            // Its size is not told; the parts that it hands on are bounded by the same limit.
+            Self::Backtracking(regex) => 64 * regex.as_str().len() + SEARCH_CACHE_BYTES,
+        }
+    }
+}
+
+/// Compiles a pattern, within [`COMPILED_BYTES_MAX`].
+pub fn compile(pattern: &str, flags: &str) -> Result<Matcher, Error> {
+    let Translated { text, flags, backtracks, .. } = parse(pattern, flags)?;
+    if backtracks {
+        return fancy_regex::RegexBuilder::new(&text)
+            .case_insensitive(flags.ignore_case)
+            .multi_line(flags.multi_line)
+            .dot_matches_new_line(flags.dot_all)
+            .backtrack_limit(BACKTRACK_MAX)
+            .delegate_size_limit(COMPILED_BYTES_MAX)
+            .build()
+            .map(|regex| Matcher::Backtracking(Box::new(regex)))
+            .map_err(|error| Error::Other(error.to_string()));
+    }
+    let syntax = syntax::Config::new()
+        .case_insensitive(flags.ignore_case)
+        .multi_line(flags.multi_line)
+        .dot_matches_new_line(flags.dot_all)
+        // In JavaScript `$` under `m` stands before `\r` too.
+        .crlf(flags.multi_line);
+    let config = meta::Config::new()
+        .nfa_size_limit(Some(COMPILED_BYTES_MAX))
+        .hybrid_cache_capacity(SEARCH_CACHE_BYTES);
+    let built = meta::Regex::builder().syntax(syntax).configure(config).build(&text);
+    built.map(Matcher::Linear).map_err(|error| {
+        if error.size_limit().is_some() { Error::TooLarge } else { Error::Other(error.to_string()) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn matches(pattern: &str, flags: &str, text: &str) -> bool {
+        compile(pattern, flags).unwrap().is_match(text).unwrap()
+    }
+
+    #[test]
+    fn javascript_meanings_are_kept() {
+        for (pattern, flags, text, expected) in [
+            (r"^\d+$", "", "42", true),
+            (r"^\d+$", "", "٤٢", false),
+            (r"^\w+$", "", "été", false),
+            (r"^\W$", "", "é", true),
+            (r"\bfin\b", "", "la fin.", true),
+            (r"\bt\b", "", "été", true),
+            (r"^[\d\s]+$", "", "1 2\u{a0}3", true),
+            (r"^[^\d]+$", "", "ab٤", true),
+            (r"^[\W\d]+$", "", "-1", true),
+            (r"^.$", "", "\u{2028}", false),
+            (r"^.$", "s", "\n", true),
+            (r"^b$", "", "a\nb", false),
+            (r"^b$", "m", "a\r\nb\r\n", true),
+            (r"^b", "y", "ab", false),
+            (r"b", "y", "ab", false),
+            (r"a|b", "y", "cb", false),
+            (r"TITLE", "i", "a title", true),
+            (r"[[]x]", "", "[x]", true),
+            (r"^[a&&b]+$", "", "a&&b", true),
+            (r"^[--/]+$", "", "-./", true),
+            (r"^[\w-]+$", "", "a-b", true),
+            (r"a{,2}", "", "a{,2}", true),
+            (r"a{2}", "", "aa", true),
+            (r"{x}", "", "{x}", true),
+            (r"\/api\/v1", "", "/api/v1", true),
+            (r"[^]", "", "\n", true),
+            (r"a[]", "", "a", false),
+            (r"\x41\u0042\u{43}\cJ\0", "", "ABC\n\0", true),
+            (r"\uD83D\uDE00", "", "😀", true),
+            (r"[\b]", "", "\u{8}", true),
+            (r"(?<year>\d{4})", "", "in 2026", true),
+            (r"\p{Lu}x", "u", "Éx", true),
+        ] {
+            assert_eq!(matches(pattern, flags, text), expected, "/{pattern}/{flags} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn look_around_and_back_references_backtrack() {
+        for (pattern, text, expected) in [
+            (r"^(?=.*\d)(?=.*[a-z]).{3,}$", "ab1", true),
+            (r"^(?=.*\d)(?=.*[a-z]).{3,}$", "abc", false),
+            (r"(?<!un)safe\b", "unsafe", false),
+            (r"(\w+) \1", "the the", true),
+            (r"(?<q>['\x22]).*?\k<q>", "say 'x'", true),
+            (r"(?!x)\bt\b", "été", true),
+        ] {
+            assert!(parse(pattern, "").unwrap().backtracks, "{pattern}");
+            assert_eq!(matches(pattern, "", text), expected, "{pattern} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn inline_flags_are_taken_as_flags() {
+        let translated = parse("(?i)title", "").unwrap();
+        assert!(translated.inline_flags && translated.flags.ignore_case);
+        assert!(matches("(?i)##?\\s*Title:?", "", "## TITLE"));
+        assert!(matches("a(?i)B", "", "ab"));
+        assert!(matches("(?i:A)b", "", "ab"));
+        assert!(!parse("(?i:A)b", "").unwrap().inline_flags);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let message = |pattern, flags| parse(pattern, flags).unwrap_err().to_string();
+        assert_eq!(message("a(b", ""), "a group is not closed at character 2");
+        assert_eq!(message("ab)", ""), "there is no group to close at character 3");
+        assert_eq!(message("[a-", ""), "a character class is not closed at character 1");
+        assert_eq!(message("[z-a]", ""), "the range runs backwards at character 2");
+        assert_eq!(message("*a", ""), "there is nothing to repeat at character 1");
+        assert_eq!(message("a{3,1}", ""), "the repetition runs backwards at character 2");
+        assert_eq!(message("a\\", ""), "nothing follows the backslash at character 2");
+        assert_eq!(message("(a)\\2", ""), "there is no group 2 to refer to at character 4");
+        assert_eq!(message("\\uD800", ""), "half a surrogate pair matches nothing at character 1");
+        assert_eq!(message("a", "iq"), "`q` is no flag, or is there twice");
+        assert_eq!(message("a", "ii"), "`i` is no flag, or is there twice");
+    }
+
+    #[test]
+    fn a_catastrophic_pattern_is_harmless() {
+        let text = format!("{}!", "a".repeat(50_000));
+        assert!(!matches("^(a+)+$", "", &text));
+        let gave_up = compile(r"^(?=(a+)+$)\1b", "").unwrap().is_match(&text);
+        assert!(matches!(gave_up, Ok(false) | Err(GaveUp)));
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_when_compiled_is_refused() {
+        let error = compile(r"(?:\p{L}{1000}){1000}", "u").unwrap_err();
+        assert_eq!(error, Error::TooLarge);
+    }
+}

@@ -1,0 +1,268 @@
+//! From bytes to a workflow and its findings. A good JSON file is read once, typed, and costs no more.
+//! Only where something is wrong (and for YAML) is the untyped tree built, for the places and for
+//! the problems that typed reading hides behind the first.
+
+use serde::Deserialize;
+
+use crate::definition::{Body, Step, UnusableCriteria, Workflow};
+use crate::finding::{Code, Finding};
+use crate::limits::{FILE_BYTES_MAX, NESTING_MAX};
+use crate::pointer::segments;
+use crate::rules::{self, Report};
+use crate::shape;
+use crate::tree::{At, Lines, Node, Unreadable, json_too_deep, parse_json, parse_yaml};
+
+/// More findings than this in one file help nobody.
+const FINDINGS_MAX: usize = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Yaml,
+}
+
+impl Format {
+    /// By the name's ending; `None` for a file that holds no workflow.
+    pub fn of(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "json" => Some(Self::Json),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// How closely patterns and schemas are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scrutiny {
+    /// Their syntax: what loading needs.
+    Syntax,
+    /// They are compiled too: what an author wants to know.
+    Compile,
+}
+
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Where nothing keeps it from being used.
+    pub workflow: Option<Workflow>,
+    /// The id that the file gives itself, even where it cannot be used.
+    pub id: Option<Box<str>>,
+    /// Everything that is wrong, in the order of the text.
+    pub findings: Vec<Finding>,
+}
+
+pub fn read(bytes: &[u8], format: Format, scrutiny: Scrutiny) -> Reading {
+    if bytes.len() > FILE_BYTES_MAX {
+        return Reading::refused(too_large());
+    }
+    let (bytes, has_mark) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) => (rest, true),
+        None => (bytes, false),
+    };
+    let mut reading = match format {
+        Format::Json => read_json(bytes, scrutiny),
+        Format::Yaml => read_slowly(bytes, format, None, scrutiny),
+    };
+    if has_mark {
+        let finding = Finding::on_file(
+            Code::ByteOrderMark,
+            "the file begins with a byte order mark",
+            "save it as UTF-8 without one",
+        );
+        reading.findings.insert(0, finding);
+    }
+    reading
+}
+
+/// A file beyond [`FILE_BYTES_MAX`], for who finds that out before reading it.
+pub fn too_large() -> Finding {
+    Finding::on_file(
+        Code::TooLarge,
+        format!("the file is larger than {FILE_BYTES_MAX} bytes"),
+        "split the workflow, or move long texts out of it",
+    )
+}
+
+impl Reading {
+    fn refused(finding: Finding) -> Self {
+        Self { workflow: None, id: None, findings: vec![finding] }
+    }
+}
+
+fn read_json(bytes: &[u8], scrutiny: Scrutiny) -> Reading {
+    let Ok(workflow) = serde_json::from_slice::<Workflow>(bytes) else {
+        return read_slowly(bytes, Format::Json, None, scrutiny);
+    };
+    let report = inspect(&workflow, Report::default(), scrutiny);
+    if report.is_empty() {
+        return Reading {
+            id: Some(workflow.id.clone()),
+            workflow: Some(workflow),
+            findings: Vec::new(),
+        };
+    }
+    read_slowly(bytes, Format::Json, Some((workflow, report)), scrutiny)
+}
+
+fn inspect(workflow: &Workflow, mut report: Report, scrutiny: Scrutiny) -> Report {
+    rules::check(workflow, &mut report);
+    if scrutiny == Scrutiny::Compile {
+        rules::compile::check(workflow, &mut report);
+    }
+    report
+}
+
+/// Builds the tree, and takes what typed reading has found already, if it came to an end.
+fn read_slowly(
+    bytes: &[u8],
+    format: Format,
+    inspected: Option<(Workflow, Report)>,
+    scrutiny: Scrutiny,
+) -> Reading {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Reading::refused(not_utf8(bytes, error.valid_up_to())),
+    };
+    let lines = Lines::new(text);
+    let tree = match parse(text, format) {
+        Ok(tree) => tree,
+        Err(problem) => {
+            let mut finding = Finding::on_file(problem.code, problem.message, "");
+            finding.hint = problem.hint.map(Into::into);
+            finding.place = Some(lines.place(&problem.range));
+            return Reading::refused(finding);
+        }
+    };
+    let (workflow, report) = match inspected {
+        Some((workflow, report)) => (Some(workflow), report),
+        None => typed(&tree, scrutiny),
+    };
+    let mut findings = place(report, &tree, &lines);
+    for duplicate in tree.duplicates() {
+        findings.push(Finding {
+            code: Code::DuplicateKey,
+            file: None,
+            place: Some(lines.place(&duplicate.range)),
+            pointer: duplicate.pointer.into(),
+            message: format!("the key `{}` stands in this object before", duplicate.key).into(),
+            hint: Some("remove or rename one of them".into()),
+        });
+    }
+    findings.sort_by(|left, right| {
+        (left.place, left.code, &left.pointer).cmp(&(right.place, right.code, &right.pointer))
+    });
+    findings.truncate(FINDINGS_MAX);
+    let id = tree.value().get("id").and_then(|id| id.as_str()).map(Into::into);
+    let is_usable = !findings.iter().any(Finding::blocks);
+    let workflow = workflow.filter(|_| is_usable).map(|mut workflow| {
+        mark_unusable_criteria(&mut workflow, &findings);
+        workflow
+    });
+    Reading { workflow, id, findings }
+}
+
+fn parse(text: &str, format: Format) -> Result<Node, Unreadable> {
+    if format == Format::Yaml {
+        return parse_yaml(text);
+    }
+    match json_too_deep(text) {
+        Some(at) => Err(Unreadable {
+            code: Code::TooDeep,
+            range: at..at + 1,
+            message: format!("nested more than {NESTING_MAX} levels deep"),
+            hint: Some("flatten the definition".to_owned()),
+        }),
+        None => parse_json(text),
+    }
+}
+
+/// Reads the tree typed, mending its shape where that is needed.
+fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
+    let mut value = tree.value();
+    let mut report = Report::default();
+    let first = Workflow::deserialize(&value);
+    let workflow = first.or_else(|_| {
+        shape::mend(&mut value, &mut report);
+        report.settle();
+        Workflow::deserialize(&value)
+    });
+    match workflow {
+        Ok(workflow) => {
+            let report = inspect(&workflow, report, scrutiny);
+            (Some(workflow), report)
+        }
+        Err(error) => {
+            if report.is_empty() {
+                // The schema and the types disagree. Better an unhelpful finding than none.
+                report.add(Code::WrongType, &"", At::Value, error.to_string(), None);
+            }
+            (None, report)
+        }
+    }
+}
+
+fn place(report: Report, tree: &Node, lines: &Lines<'_>) -> Vec<Finding> {
+    let drafts = report.into_drafts().into_iter().take(FINDINGS_MAX);
+    drafts
+        .map(|draft| Finding {
+            code: draft.code,
+            file: None,
+            place: Some(lines.place(&tree.find(&draft.pointer, draft.at))),
+            pointer: draft.pointer.into(),
+            message: draft.message.into(),
+            hint: draft.hint.map(Into::into),
+        })
+        .collect()
+}
+
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Finding {
+    let is_utf16 = bytes.starts_with(b"\xff\xfe")
+        || bytes.starts_with(b"\xfe\xff")
+        || bytes.iter().take(64).filter(|byte| **byte == 0).count() > 8;
+    let message = if is_utf16 {
+        "the file is UTF-16, not UTF-8".to_owned()
+    } else {
+        format!("the file is not UTF-8: byte {} is wrong", valid_up_to + 1)
+    };
+    let mut finding = Finding::on_file(Code::Encoding, message, "save it as UTF-8");
+    if !is_utf16 {
+        let good = String::from_utf8_lossy(&bytes[..valid_up_to]);
+        finding.place = Some(Lines::new(&good).place(&(valid_up_to..valid_up_to + 1)));
+    }
+    finding
+}
+
+/// Steps whose criteria have an error still run, but their output cannot be checked.
+fn mark_unusable_criteria(workflow: &mut Workflow, findings: &[Finding]) {
+    for finding in findings.iter().filter(|finding| finding.is_error() && finding.is_in_criteria())
+    {
+        let way: Vec<String> = segments(&finding.pointer).collect();
+        let Some(Step::Plain(step)) =
+            step_at(&mut workflow.steps, way.get(1..).unwrap_or_default())
+        else {
+            continue;
+        };
+        let unusable = step.unusable_criteria.get_or_insert_with(|| {
+            Box::new(UnusableCriteria { details: Vec::new(), only_schemas: true })
+        });
+        unusable.only_schemas &= finding.code == Code::BadSchema;
+        unusable.details.push(finding.message.to_string());
+    }
+}
+
+/// The step that a pointer into `steps` leads through last.
+fn step_at<'a>(steps: &'a mut [Step], way: &[String]) -> Option<&'a mut Step> {
+    let (index, rest) = way.split_first()?;
+    let step = steps.get_mut(index.parse::<usize>().ok()?)?;
+    let leads_on = rest.first().is_some_and(|segment| segment == "body");
+    if !leads_on {
+        return Some(step);
+    }
+    match step {
+        Step::Loop(inner) => match &mut inner.body {
+            Body::Steps(steps) => step_at(steps, &rest[1..]),
+            Body::Named(_) => None,
+        },
+        Step::Plain(_) => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! Slots in texts: what stands in them can be filled, and something sets it. An agent learns about a
+//! variable from the texts that it reads, so a variable counts as set when a loop in scope binds
+//! it, a condition or a loop reads it, or some text mentions its name outside of a slot.
+
+use std::collections::HashSet;
+
+use super::Report;
+use crate::definition::{Body, Confirmation, Count, LoopKind, PlainStep, Step, Workflow};
+use crate::finding::Code;
+use crate::nearest::nearest;
+use crate::pointer::Pointer;
+use crate::template::{Piece, pieces, slot};
+use crate::tree::At;
+
+pub(super) fn check(workflow: &Workflow, report: &mut Report) {
+    let mut slots = Vec::new();
+    collect(workflow, &workflow.steps, &Pointer::Root.key("steps"), &mut Vec::new(), &mut slots);
+    if slots.is_empty() {
+        return;
+    }
+    let known = known_names(workflow);
+    for found in slots {
+        let Some(slot) = slot(found.inner) else {
+            let message = format!("`{{{{{}}}}}` cannot be filled", found.inner);
+            let hint =
+                Some("write a variable, a dotted path, or a variable plus a number".to_owned());
+            report.add(Code::BadTemplate, &found.pointer, At::Value, message, hint);
+            continue;
+        };
+        let head = slot.name.split('.').next().unwrap_or(slot.name);
+        let is_set = |name: &str| found.bound.contains(&name) || known.contains(name);
+        if is_set(slot.name) || is_set(head) {
+            continue;
+        }
+        let message = format!("nothing sets the variable `{head}`");
+        let names = found.bound.iter().copied().chain(known_variables(workflow));
+        let hint = match nearest(head, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("tell the agent in an earlier prompt to set `{head}` in the context"),
+        };
+        report.add(Code::UnsetVariable, &found.pointer, At::Value, message, Some(hint));
+    }
+}
+
+struct Found<'w> {
+    inner: &'w str,
+    pointer: String,
+    /// The variables that enclosing loops bind there.
+    bound: Vec<&'w str>,
+}
+
+fn collect<'w>(
+    workflow: &'w Workflow,
+    steps: &'w [Step],
+    list: &Pointer<'_>,
+    bound: &mut Vec<&'w str>,
+    slots: &mut Vec<Found<'w>>,
+) {
+    for (index, step) in steps.iter().enumerate() {
+        let pointer = list.index(index);
+        match step {
+            Step::Plain(plain) => {
+                let depth = bound.len();
+                // A step that is a loop's body by name sees that loop's variables.
+                for other in &workflow.steps {
+                    if let Step::Loop(other) = other
+                        && matches!(&other.body, Body::Named(name) if *name == plain.id)
+                    {
+                        bound.extend(other.r#loop.variables());
+                    }
+                }
+                in_step(plain, &pointer, bound, slots);
+                bound.truncate(depth);
+            }
+            Step::Loop(inner) => {
+                let depth = bound.len();
+                bound.extend(inner.r#loop.variables());
+                collect(workflow, step.inline_body(), &pointer.key("body"), bound, slots);
+                bound.truncate(depth);
+            }
+        }
+    }
+}
+
+fn in_step<'w>(
+    step: &'w PlainStep,
+    pointer: &Pointer<'_>,
+    bound: &[&'w str],
+    slots: &mut Vec<Found<'w>>,
+) {
+    let list = pointer.key("guidance");
+    let single = [("prompt", Some(&step.prompt)), ("agentRole", step.agent_role.as_ref())];
+    let single = single.iter().filter_map(|(name, text)| Some((pointer.key(name), (*text)?)));
+    let guidance = step.guidance.iter().enumerate().map(|(index, text)| (list.index(index), text));
+    for (at, text) in single.chain(guidance) {
+        if !text.contains("{{") {
+            continue;
+        }
+        for piece in pieces(text) {
+            if let Piece::Slot { inner, .. } = piece {
+                slots.push(Found { inner, pointer: at.to_string(), bound: bound.to_vec() });
+            }
+        }
+    }
+}
+
+/// Every word of every text, outside of slots, and every variable that a condition or loop reads.
+fn known_names(workflow: &Workflow) -> HashSet<&str> {
+    let mut known: HashSet<&str> = known_variables(workflow).collect();
+    let lists = [&workflow.preconditions, &workflow.clarification_prompts, &workflow.meta_guidance];
+    for text in lists.into_iter().flatten() {
+        add_words(text, &mut known);
+    }
+    add_words(&workflow.description, &mut known);
+    workflow.each_step(&mut |step| {
+        if let Step::Plain(step) = step {
+            let texts = step.guidance.iter().chain(step.agent_role.as_ref()).chain([&step.prompt]);
+            for text in texts {
+                add_words(text, &mut known);
+            }
+        }
+    });
+    known
+}
+
+fn add_words<'w>(text: &'w str, known: &mut HashSet<&'w str>) {
+    for piece in pieces(text) {
+        if let Piece::Text(text) = piece {
+            let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
+            known.extend(text.split(|c: char| !is_inner(c)).filter(|word| !word.is_empty()));
+        }
+    }
+}
+
+fn known_variables(workflow: &Workflow) -> impl Iterator<Item = &str> {
+    let mut names: Vec<&str> = Vec::new();
+    workflow.each_step(&mut |step| {
+        let confirmation = match step.require_confirmation() {
+            Some(Confirmation::Where(condition)) => Some(condition),
+            _ => None,
+        };
+        let own = match step {
+            Step::Loop(step) => match &step.r#loop.kind {
+                LoopKind::While { condition } | LoopKind::Until { condition } => Some(condition),
+                LoopKind::For { count: Count::Variable(name) } => {
+                    names.push(name);
+                    None
+                }
+                LoopKind::ForEach { items, .. } => {
+                    names.push(items);
+                    None
+                }
+                LoopKind::For { .. } => None,
+            },
+            Step::Plain(_) => None,
+        };
+        for condition in [step.run_condition(), confirmation, own].into_iter().flatten() {
+            condition.each_variable(&mut |name| names.push(name));
+        }
+        if let Step::Plain(step) = step
+            && let Some(criteria) = &step.validation_criteria
+        {
+            criteria.each_rule(&mut |rule| {
+                if let Some(condition) = &rule.condition {
+                    condition.each_variable(&mut |name| names.push(name));
+                }
+            });
+        }
+    });
+    // A condition on `release.kind` makes `release` known.
+    names.into_iter().flat_map(|name| [name, name.split('.').next().unwrap_or(name)])
+}
