@@ -1,0 +1,86 @@
+//! `schema`: the output is JSON, bare or in one fenced block, and valid under a JSON Schema.
+
+use serde_json::Value;
+use workflow::criteria::Embedded;
+
+use super::Unusable;
+use crate::compiled::{Compiled, Machine};
+
+/// More complaints than this about one output help nobody.
+const COMPLAINTS_MAX: usize = 20;
+
+pub(super) fn passes(
+    schema: &Embedded,
+    output: &str,
+    compiled: &Compiled,
+) -> Result<bool, Unusable> {
+    match compiled.schema(schema).get() {
+        Some(Machine::Schema(Ok(validator))) => {
+            Ok(json_in(output).is_ok_and(|value| validator.is_valid(&value)))
+        }
+        Some(Machine::Schema(Err(error))) => Err(Unusable::Schema(error.to_string())),
+        _ => Err(Unusable::Schema("the schema is not compiled".to_owned())),
+    }
+}
+
+pub(super) fn advice(
+    schema: &Embedded,
+    wanted: bool,
+    output: &str,
+    compiled: &Compiled,
+) -> Vec<String> {
+    if !wanted {
+        return vec!["Change the JSON, so that it does not fit the schema.".to_owned()];
+    }
+    let value = match json_in(output) {
+        Ok(value) => value,
+        Err(why) => return vec![why],
+    };
+    let machine = compiled.schema(schema);
+    let Some(Machine::Schema(Ok(validator))) = machine.get() else {
+        return Vec::new();
+    };
+    let complaints = validator.iter_errors(&value).map(|error| {
+        let place = match error.instance_path().as_str() {
+            "" => "At the top of the JSON".to_owned(),
+            pointer => format!("At {pointer}"),
+        };
+        format!("{place}: {error}.")
+    });
+    complaints.take(COMPLAINTS_MAX).collect()
+}
+
+/// The JSON of an output: all of it, or its one fenced block.
+fn json_in(output: &str) -> Result<Value, String> {
+    let bare = serde_json::from_str(output.trim());
+    let error = match bare {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    match fenced_blocks(output).as_slice() {
+        [] => Err(format!("Give the output as JSON, bare or in one fenced block ({error}).")),
+        [only] => serde_json::from_str(only)
+            .map_err(|error| format!("Mend the JSON in the fenced block ({error}).")),
+        blocks => Err(format!("Give one fenced block of JSON; there are {}.", blocks.len())),
+    }
+}
+
+fn fenced_blocks(output: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<String> = None;
+    for line in output.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        match (&mut open, is_fence) {
+            (None, true) => open = Some(String::new()),
+            (Some(_), true) => blocks.extend(open.take()),
+            (Some(block), false) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    // A block whose end was forgotten is a block still.
+    blocks.extend(open);
+    blocks
+}

@@ -1,0 +1,200 @@
+//! What the agent should read before it works: who it is, where it stands, what to do, and what its
+//! output will be checked for.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use workflow::Variables;
+use workflow::criteria::{Check, Composition, Criteria, Rule};
+use workflow::definition::{LoopStep, PlainStep};
+use workflow::template::fill;
+
+use crate::next::{End, Note, Running, Search, confirms};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Guidance<'a> {
+    pub prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_hint: Option<&'a str>,
+    pub requires_confirmation: bool,
+    /// The messages of the rules that apply in this context.
+    pub validation_criteria: Vec<&'a str>,
+}
+
+pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) -> Guidance<'a> {
+    let mut prompt = Prompt::default();
+    for note in &search.notes {
+        prompt.paragraph(&describe(note));
+    }
+    let Some(step) = step else {
+        prompt.paragraph("The workflow is complete: every step is done or does not apply.");
+        return Guidance {
+            prompt: prompt.text,
+            model_hint: None,
+            requires_confirmation: false,
+            validation_criteria: Vec::new(),
+        };
+    };
+    let variables = &search.variables;
+    for running in &search.running {
+        prompt.paragraph(&iteration(running));
+    }
+    if let Some(role) = &step.agent_role {
+        prompt.paragraph(&fill(role, variables));
+    }
+    prompt.paragraph(&fill(&step.prompt, variables));
+    if !step.guidance.is_empty() {
+        prompt.paragraph("Guidance:");
+        for line in &step.guidance {
+            prompt.item(0, &fill(line, variables));
+        }
+    }
+    if step.ask_for_files == Some(true) {
+        prompt.paragraph("Ask for the files that you need before you begin.");
+    }
+    let criteria = step.validation_criteria.as_ref();
+    let messages = criteria.map(|criteria| applicable_messages(criteria, variables));
+    let messages = messages.unwrap_or_default();
+    if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
+        prompt.paragraph("Your output will be checked for:");
+        for check in criteria.checks() {
+            prompt.check(check, variables, 0);
+        }
+    }
+    let requires_confirmation =
+        search.confirms || confirms(step.require_confirmation.as_ref(), variables);
+    if requires_confirmation {
+        prompt.paragraph("Have a person confirm the result before you go on.");
+    }
+    if !search.running.is_empty() {
+        prompt.paragraph(&format!(
+            "When this step is done, ask for the next one with the `state` of this answer merged into \
+             `context`, and leave `{}` out of `completedSteps`.",
+            step.id
+        ));
+    }
+    Guidance {
+        prompt: prompt.text,
+        model_hint: step.model_hint.as_deref(),
+        requires_confirmation,
+        validation_criteria: messages,
+    }
+}
+
+fn iteration(running: &Running<'_>) -> String {
+    let LoopStep { id, title, r#loop, .. } = running.step;
+    let bound = r#loop.max_iterations;
+    let of = match running.total {
+        Some(total) => format!("of {}", total.min(bound)),
+        None => format!("of at most {bound}"),
+    };
+    format!("Loop `{id}` ({title}): iteration {} {of}.", running.iteration)
+}
+
+fn describe(note: &Note<'_>) -> String {
+    match note {
+        Note::Lacking { step, lacking } => format!(
+            "Loop `{}` did not run: it needs the {} `{}` in the context. To run it, set the variable and ask again.",
+            step.id, lacking.wanted, lacking.variable
+        ),
+        Note::Ended { step, iterations, end } => {
+            let id = &step.id;
+            let times = match iterations {
+                1 => "1 iteration".to_owned(),
+                times => format!("{times} iterations"),
+            };
+            let ended = match end {
+                End::Finished => format!("Loop `{id}` ended after {times}."),
+                End::Bound => format!(
+                    "Loop `{id}` was stopped by its bound after {times}; by its own measure it was not finished. \
+                     Say so in what you report."
+                ),
+                End::Idle => format!(
+                    "Loop `{id}` was stopped after {times}, because no step of it applied any more. \
+                     Say so in what you report."
+                ),
+            };
+            format!("{ended} Add `{id}` to `completedSteps`.")
+        }
+    }
+}
+
+/// The messages of the rules that apply, each once, in file order.
+fn applicable_messages<'a>(criteria: &'a Criteria, variables: &Variables<'_>) -> Vec<&'a str> {
+    let mut messages: Vec<&str> = Vec::new();
+    criteria.each_rule(&mut |rule| {
+        if applies(rule, variables) && !messages.contains(&&*rule.message) {
+            messages.push(&rule.message);
+        }
+    });
+    messages
+}
+
+pub(crate) fn applies(rule: &Rule, variables: &Variables<'_>) -> bool {
+    rule.condition.as_ref().is_none_or(|condition| condition.holds(variables))
+}
+
+#[derive(Default)]
+struct Prompt<'a> {
+    text: String,
+    /// The messages that are listed already, with how deep they stand.
+    listed: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Prompt<'a> {
+    fn paragraph(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+    }
+
+    fn item(&mut self, depth: usize, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "\n{:indent$}- {text}", "", indent = depth * 2);
+    }
+
+    /// A check as a list, with the logic of its compositions in words. Rules inside a `not` say what
+    /// is wanted in their messages, so they stand like any other.
+    fn check(&mut self, check: &'a Check, variables: &Variables<'_>, depth: usize) {
+        let parts = match check {
+            Check::Rule(rule) => return self.rule(rule, variables, depth),
+            Check::Composition(parts) => parts,
+        };
+        for part in parts {
+            let heading = match part {
+                Composition::Not(member) => {
+                    member.each_rule(&mut |rule| self.rule(rule, variables, depth));
+                    continue;
+                }
+                _ if !part.members().iter().any(|member| has_applicable(member, variables)) => {
+                    continue;
+                }
+                Composition::And(_) if depth == 0 => None,
+                Composition::And(_) => Some("all of these:"),
+                Composition::Or(_) => Some("at least one of these:"),
+            };
+            if let Some(heading) = heading {
+                self.item(depth, heading);
+            }
+            for member in part.members() {
+                self.check(member, variables, depth + usize::from(heading.is_some()));
+            }
+        }
+    }
+
+    fn rule(&mut self, rule: &'a Rule, variables: &Variables<'_>, depth: usize) {
+        let line = (depth, &*rule.message);
+        if applies(rule, variables) && !self.listed.contains(&line) {
+            self.listed.push(line);
+            self.item(depth, &rule.message);
+        }
+    }
+}
+
+fn has_applicable(check: &Check, variables: &Variables<'_>) -> bool {
+    let mut any = false;
+    check.each_rule(&mut |rule| any |= applies(rule, variables));
+    any
+}

@@ -1,0 +1,341 @@
+//! The stateless answer: given what is completed and the context, the step that comes next. It is the
+//! first step in file order that is not completed and whose condition holds now; a running loop is
+//! finished before what follows it.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use workflow::definition::{Body, Confirmation, LoopStep, PlainStep, Step};
+use workflow::{Condition, Context, Variables, Workflow};
+
+use crate::guidance::{Guidance, compose};
+use crate::loops::{Lacking, LoopProgress, LoopState};
+use crate::refusal::{Refusal, nearest_step};
+
+/// How many iterations without an eligible step one answer looks through, over all loops.
+const IDLE_ITERATIONS_MAX: usize = 10_000;
+
+/// What an agent says about where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a, Id = String> {
+    pub completed: &'a [Id],
+    pub current: Option<&'a str>,
+    pub context: &'a Context,
+}
+
+/// The answer: exactly what the `workflow_next` tool returns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Next<'a> {
+    /// Absent when the workflow is complete.
+    pub step: Option<StepView<'a>>,
+    pub guidance: Guidance<'a>,
+    pub is_complete: bool,
+    /// What the agent passes back in the context, where a loop is running or has just ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<LoopState>,
+}
+
+/// A step as the agent sees it; what it should read is in the guidance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepView<'a> {
+    pub id: &'a str,
+    pub title: &'a str,
+    pub prompt: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask_for_files: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_confirmation: Option<&'a Confirmation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_condition: Option<&'a Condition>,
+}
+
+pub fn next<'a, Id: AsRef<str>>(
+    workflow: &'a Workflow,
+    progress: Progress<'a, Id>,
+) -> Result<Next<'a>, Refusal> {
+    let completed: HashSet<&str> = progress.completed.iter().map(AsRef::as_ref).collect();
+    check_ids(workflow, &completed, progress.current)?;
+    let passed_back = LoopState::of(workflow, progress.context)?;
+    let mut search = Search {
+        workflow,
+        completed: &completed,
+        has_state: passed_back.is_some(),
+        state: passed_back.unwrap_or_default(),
+        variables: Variables::new(progress.context),
+        running: Vec::new(),
+        notes: Vec::new(),
+        confirms: false,
+        idle: 0,
+    };
+    search.state.loops.retain(|id, _| !completed.contains(id.as_str()));
+    let named = named_bodies(workflow);
+    let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
+    let step = search.first(top, &Done::Reported(&completed))?;
+    let guidance = compose(&search, step);
+    Ok(Next {
+        step: step.map(StepView::of),
+        guidance,
+        is_complete: step.is_none(),
+        state: Some(search.state).filter(|state| !state.loops.is_empty()),
+    })
+}
+
+impl<'a> StepView<'a> {
+    fn of(step: &'a PlainStep) -> Self {
+        Self {
+            id: &step.id,
+            title: &step.title,
+            prompt: &step.prompt,
+            ask_for_files: step.ask_for_files,
+            require_confirmation: step.require_confirmation.as_ref(),
+            run_condition: step.run_condition.as_ref(),
+        }
+    }
+}
+
+/// A search for the next step, and what it comes by on the way.
+pub(crate) struct Search<'a, 's> {
+    pub(crate) workflow: &'a Workflow,
+    completed: &'s HashSet<&'s str>,
+    /// Whether the context carried loop progress.
+    has_state: bool,
+    state: LoopState,
+    pub(crate) variables: Variables<'a>,
+    /// The loops around the step that was found, outermost first.
+    pub(crate) running: Vec<Running<'a>>,
+    pub(crate) notes: Vec<Note<'a>>,
+    /// A loop that starts with the step found wants a person to confirm.
+    pub(crate) confirms: bool,
+    idle: usize,
+}
+
+/// A loop around the step found.
+pub(crate) struct Running<'a> {
+    pub(crate) step: &'a LoopStep,
+    pub(crate) iteration: u32,
+    pub(crate) total: Option<u32>,
+}
+
+/// Something about a loop that the agent should know before it goes on.
+pub(crate) enum Note<'a> {
+    Ended {
+        step: &'a LoopStep,
+        iterations: u32,
+        end: End,
+    },
+    /// The loop did not start: its variable is missing.
+    Lacking {
+        step: &'a LoopStep,
+        lacking: Lacking,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By its own condition, count or items.
+    Finished,
+    /// By its bound, although it wanted to go on.
+    Bound,
+    /// No step of its body applied, too often.
+    Idle,
+}
+
+/// What counts as done where the search is.
+enum Done<'d> {
+    Reported(&'d HashSet<&'d str>),
+    InIteration(&'d [String]),
+}
+
+impl Done<'_> {
+    fn contains(&self, id: &str) -> bool {
+        match self {
+            Self::Reported(ids) => ids.contains(id),
+            Self::InIteration(ids) => ids.iter().any(|done| done == id),
+        }
+    }
+}
+
+impl<'a> Search<'a, '_> {
+    fn first(
+        &mut self,
+        steps: impl Iterator<Item = &'a Step>,
+        done: &Done<'_>,
+    ) -> Result<Option<&'a PlainStep>, Refusal> {
+        for step in steps {
+            if done.contains(step.id()) {
+                continue;
+            }
+            let is_running = self.state.loops.contains_key(step.id());
+            let applies = |condition: &Condition| condition.holds(&self.variables);
+            if !is_running && !step.run_condition().is_none_or(applies) {
+                continue;
+            }
+            let found = match step {
+                Step::Plain(step) => Some(&**step),
+                Step::Loop(step) => self.enter(step)?,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on with a loop, or starts it; `None` where it has nothing (more) to do.
+    fn enter(&mut self, step: &'a LoopStep) -> Result<Option<&'a PlainStep>, Refusal> {
+        let settings = &step.r#loop;
+        let body = self.body(step);
+        let mut progress = match self.state.loops.remove(&*step.id) {
+            Some(progress) if progress.ended => {
+                self.state.loops.insert(step.id.to_string(), progress);
+                return Ok(None);
+            }
+            Some(progress) => progress,
+            None => {
+                self.refuse_lost_state(step, body)?;
+                match LoopProgress::start(settings, &self.variables) {
+                    Ok(progress) => progress,
+                    Err(lacking) => {
+                        self.notes.push(Note::Lacking { step, lacking });
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        let end = loop {
+            if progress.iteration > 0 {
+                let depth = self.variables.depth();
+                progress.bind(settings, &mut self.variables);
+                let total = progress.total(settings);
+                self.running.push(Running { step, iteration: progress.iteration, total });
+                let found = self.first(body.iter(), &Done::InIteration(&progress.done))?;
+                if let Some(found) = found {
+                    // The innermost loop counts the step that is handed out as done.
+                    if body.iter().any(|step| step.id() == &*found.id) {
+                        progress.done.push(found.id.to_string());
+                    }
+                    self.state.loops.insert(step.id.to_string(), progress);
+                    return Ok(Some(found));
+                }
+                self.running.pop();
+                self.variables.unbind(depth);
+                self.idle += usize::from(progress.done.is_empty());
+            }
+            if self.idle > IDLE_ITERATIONS_MAX {
+                break End::Idle;
+            }
+            if !progress.wants_more(settings, &mut self.variables) {
+                break End::Finished;
+            }
+            if progress.iteration >= settings.max_iterations {
+                break End::Bound;
+            }
+            if progress.iteration == 0
+                && confirms(step.require_confirmation.as_ref(), &self.variables)
+            {
+                self.confirms = true;
+            }
+            progress.iteration += 1;
+            progress.done.clear();
+            forget(&mut self.state, self.workflow, body);
+        };
+        forget(&mut self.state, self.workflow, body);
+        // A loop that never began is like a step that does not apply: it may still come.
+        if progress.iteration > 0 {
+            self.notes.push(Note::Ended { step, iterations: progress.iteration, end });
+            let ended =
+                LoopProgress { iteration: progress.iteration, ended: true, ..Default::default() };
+            self.state.loops.insert(step.id.to_string(), ended);
+        }
+        Ok(None)
+    }
+
+    fn body(&self, step: &'a LoopStep) -> &'a [Step] {
+        body(self.workflow, step)
+    }
+
+    /// An agent that reports a loop's steps as completed but has dropped the loop's progress would walk
+    /// the first iteration for ever. Tell it.
+    fn refuse_lost_state(&self, step: &LoopStep, body: &[Step]) -> Result<(), Refusal> {
+        let reported = body.iter().find(|inner| self.completed.contains(inner.id()));
+        match reported {
+            Some(inner) if !self.has_state && self.running.is_empty() => {
+                let details = format!(
+                    "`{}` is reported as completed, but the progress of its loop `{}` is missing",
+                    inner.id(),
+                    step.id
+                );
+                Err(Refusal::BadState { details })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The steps of a loop's body, wherever they are written.
+pub(crate) fn body<'a>(workflow: &'a Workflow, step: &'a LoopStep) -> &'a [Step] {
+    match &step.body {
+        Body::Steps(steps) => steps,
+        Body::Named(id) => {
+            let named = workflow.steps.iter().find(|step| step.id() == &**id);
+            named.map(std::slice::from_ref).unwrap_or_default()
+        }
+    }
+}
+
+pub(crate) fn confirms(confirmation: Option<&Confirmation>, variables: &Variables<'_>) -> bool {
+    match confirmation {
+        None => false,
+        Some(Confirmation::Always(flag)) => *flag,
+        Some(Confirmation::Where(condition)) => condition.holds(variables),
+    }
+}
+
+/// Inner loops start anew in each iteration.
+fn forget(state: &mut LoopState, workflow: &Workflow, steps: &[Step]) {
+    if state.loops.is_empty() {
+        return;
+    }
+    for step in steps {
+        if let Step::Loop(inner) = step {
+            state.loops.remove(&*inner.id);
+            forget(state, workflow, body(workflow, inner));
+        }
+    }
+}
+
+/// A step that is some loop's body runs only inside that loop.
+fn named_bodies(workflow: &Workflow) -> Vec<&str> {
+    let mut named = Vec::new();
+    workflow.each_step(&mut |step| named.extend(step.named_body()));
+    named
+}
+
+fn check_ids(
+    workflow: &Workflow,
+    completed: &HashSet<&str>,
+    current: Option<&str>,
+) -> Result<(), Refusal> {
+    let mut known = 0;
+    let mut is_current_known = current.is_none();
+    workflow.each_step(&mut |step| {
+        known += usize::from(completed.contains(step.id()));
+        is_current_known |= current == Some(step.id());
+    });
+    if known < completed.len() {
+        let mut steps: Vec<String> = completed
+            .iter()
+            .filter(|id| workflow.step(id).is_none())
+            .map(|id| (*id).to_owned())
+            .collect();
+        steps.sort();
+        let nearest = steps.iter().filter_map(|step| nearest_step(workflow, step)).collect();
+        return Err(Refusal::UnknownCompleted { steps, nearest });
+    }
+    match current {
+        Some(current) if !is_current_known => Err(Refusal::step_not_found(workflow, current)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,59 @@
+//! A refusal: not allowed now, or arguments that make no sense. Never our fault.
+
+use workflow::Workflow;
+use workflow::nearest::nearest;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No step of the workflow has this id.
+    #[error("the workflow has no step `{step}`")]
+    StepNotFound { step: String, nearest: Option<String> },
+    /// Steps are reported as completed that the workflow does not have.
+    #[error("the workflow has no step {}", quoted(steps))]
+    UnknownCompleted { steps: Vec<String>, nearest: Vec<String> },
+    /// The loop progress in the context does not fit the workflow, or is missing.
+    #[error("{details}")]
+    BadState { details: String },
+    /// A rule of the step cannot be used: a bad pattern, an unknown type, a missing field.
+    #[error("the criteria of step `{step}` cannot be used: {}", details.join("; "))]
+    UnusableCriteria { step: String, details: Vec<String> },
+    /// A JSON Schema in a rule of the step is malformed.
+    #[error("a schema of step `{step}` is malformed: {}", details.join("; "))]
+    MalformedSchema { step: String, details: Vec<String> },
+}
+
+impl Refusal {
+    pub(crate) fn step_not_found(workflow: &Workflow, step: &str) -> Self {
+        Self::StepNotFound { step: step.to_owned(), nearest: nearest_step(workflow, step) }
+    }
+
+    /// What to try instead.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::StepNotFound { nearest, .. } => {
+                nearest.as_ref().map(|nearest| format!("did you mean `{nearest}`?"))
+            }
+            Self::UnknownCompleted { nearest, .. } if nearest.is_empty() => None,
+            Self::UnknownCompleted { nearest, .. } => {
+                Some(format!("did you mean {}?", quoted(nearest)))
+            }
+            Self::BadState { .. } => {
+                Some("pass back the `state` of the last answer, as part of the context".to_owned())
+            }
+            Self::UnusableCriteria { .. } | Self::MalformedSchema { .. } => {
+                Some("`workflowlookup validate` shows what is wrong with the file".to_owned())
+            }
+        }
+    }
+}
+
+pub(crate) fn nearest_step(workflow: &Workflow, step: &str) -> Option<String> {
+    let mut ids = Vec::new();
+    workflow.each_step(&mut |step| ids.push(step.id()));
+    nearest(step, ids).map(str::to_owned)
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
