@@ -1,1 +1,14 @@
+//! What there is: workflow files from several sources, loaded in parallel, watched, and looked up by
+//! id. An id is only ever a key in a table; it never becomes a path.
 
+mod catalog;
+mod load;
+mod snapshot;
+mod source;
+mod watch;
+
+pub use catalog::{Catalog, Change};
+pub use load::{FILES_MAX, FOLDER_DEPTH_MAX};
+pub use snapshot::{Entry, Shadow, Snapshot, SourceReport, SourceState};
+pub use source::{Bundled, Kind, Source};
+pub use watch::Watch;

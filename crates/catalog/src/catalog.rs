@@ -1,0 +1,97 @@
+//! The catalogue: the current snapshot, and replacing it as a whole.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::load::{Known, load};
+use crate::snapshot::{Entry, Snapshot};
+use crate::source::Source;
+
+#[derive(Debug)]
+pub struct Catalog {
+    sources: Vec<Source>,
+    current: RwLock<Arc<Snapshot>>,
+    /// One reload at a time, so that a later one never loses to an earlier one.
+    reloading: Mutex<()>,
+}
+
+/// What a reload changed, by id.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Change {
+    pub added: Vec<Box<str>>,
+    pub changed: Vec<Box<str>>,
+    pub removed: Vec<Box<str>>,
+}
+
+impl Change {
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    fn between(before: &Snapshot, after: &Snapshot) -> Self {
+        let mut change = Self::default();
+        for entry in after.entries() {
+            match before.get(&entry.id) {
+                None => change.added.push(entry.id.clone()),
+                Some(earlier) if !std::ptr::eq(earlier, &**entry) => {
+                    change.changed.push(entry.id.clone())
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = before.entries().iter().filter(|entry| after.get(&entry.id).is_none());
+        change.removed.extend(gone.map(|entry| entry.id.clone()));
+        change
+    }
+}
+
+impl Catalog {
+    /// Loads everything that the sources hold.
+    pub fn open(sources: Vec<Source>) -> Self {
+        let (reports, entries) = load(&sources, &Known::default());
+        Self {
+            sources,
+            current: RwLock::new(Arc::new(Snapshot::new(reports, entries))),
+            reloading: Mutex::new(()),
+        }
+    }
+
+    /// The catalogue as it is now. Hold it as long as an answer takes: it does not change.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().filter_map(|source| match source {
+            Source::Folder { path, .. } => Some(path.as_path()),
+            Source::Bundled(_) => None,
+        })
+    }
+
+    /// Looks at all sources again. Files that have not changed are not read again, unless `touched`
+    /// names them; `unfinished` ones keep their last state. Says too whether some file must be
+    /// looked at again shortly.
+    pub(crate) fn reload(
+        &self,
+        touched: impl IntoIterator<Item = PathBuf>,
+        unfinished: impl IntoIterator<Item = PathBuf>,
+    ) -> (Change, bool) {
+        let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.snapshot();
+        let stamped = before.files().filter(|entry: &&Arc<Entry>| entry.stamp.is_some());
+        let known = Known {
+            entries: stamped.map(|entry| (&*entry.path, entry)).collect(),
+            touched: touched.into_iter().collect(),
+            unfinished: unfinished.into_iter().collect(),
+            is_watched: true,
+            is_unsettled: AtomicBool::new(false),
+        };
+        let (reports, entries) = load(&self.sources, &known);
+        let after = Arc::new(Snapshot::new(reports, entries));
+        let change = Change::between(&before, &after);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = after;
+        (change, known.is_unsettled.into_inner())
+    }
+}

@@ -1,0 +1,341 @@
+//! Finding and reading the files of a source. Everything is bounded; a file that cannot be read is an
+//! entry with a finding, and hides nothing else.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use workflow::limits::{FILE_BYTES_MAX, is_id};
+use workflow::{Code, Finding, Format, Reading, Scrutiny, read, too_large};
+
+use crate::snapshot::{Entry, SourceReport, SourceState};
+use crate::source::Source;
+
+/// How many workflow files one source may hold.
+pub const FILES_MAX: usize = 20_000;
+/// How deep the folders of a source may nest.
+pub const FOLDER_DEPTH_MAX: usize = 16;
+/// A file that changes while it is read is read again, at most this often.
+const ATTEMPTS_MAX: usize = 3;
+/// How long a watched file must be left alone before it is read…
+const REST: Duration = Duration::from_millis(300);
+/// …and how long if it was seen to be closed.
+const REST_CLOSED: Duration = Duration::from_millis(20);
+/// Below this many files threads cost more than they bring.
+const FILES_PER_THREAD_MIN: usize = 16;
+
+/// What tells one state of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { length: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+/// What is known from the last load, and what must not be taken from it.
+#[derive(Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) entries: HashMap<&'a Path, &'a Arc<Entry>>,
+    /// Files that changed, whatever their stamps say, by their absolute paths.
+    pub(crate) touched: HashSet<PathBuf>,
+    /// Files that somebody is writing, by their absolute paths: their last state stands, and new ones
+    /// are not there yet.
+    pub(crate) unfinished: HashSet<PathBuf>,
+    /// Somebody is watching: a file that changed this very moment may be half-written, and can wait.
+    pub(crate) is_watched: bool,
+    /// Set where a file was left for later because of that.
+    pub(crate) is_unsettled: AtomicBool,
+}
+
+impl Known<'_> {
+    /// Whether a file changed so shortly ago that its writer may not be done. What the system has told
+    /// us to be closed needs hardly any rest.
+    fn must_rest(&self, path: &Path, stamp: Stamp) -> bool {
+        let rest = if self.is_in(&self.touched, path) { REST_CLOSED } else { REST };
+        let age = stamp.modified.and_then(|modified| modified.elapsed().ok());
+        let must_rest = self.is_watched && age.is_some_and(|age| age < rest);
+        if must_rest {
+            self.is_unsettled.store(true, Ordering::Relaxed);
+        }
+        must_rest
+    }
+
+    fn is_in(&self, set: &HashSet<PathBuf>, path: &Path) -> bool {
+        !set.is_empty() && std::path::absolute(path).is_ok_and(|path| set.contains(&path))
+    }
+}
+
+/// Loads all sources.
+pub(crate) fn load(sources: &[Source], known: &Known<'_>) -> (Vec<SourceReport>, Vec<Arc<Entry>>) {
+    let mut reports = Vec::with_capacity(sources.len());
+    let mut entries = Vec::new();
+    for (index, source) in sources.iter().enumerate() {
+        let mut report =
+            SourceReport { source: source.clone(), state: SourceState::Read, findings: Vec::new() };
+        match source {
+            Source::Bundled(definitions) => {
+                entries.extend(definitions.iter().map(|(name, text)| {
+                    let format = Format::of(name).unwrap_or(Format::Json);
+                    let reading = read(text.as_bytes(), format, Scrutiny::Syntax);
+                    Arc::new(entry(index, Path::new(name), None, reading, None))
+                }));
+            }
+            Source::Folder { path, .. } => {
+                let found = Finder::find(path, &mut report);
+                entries.extend(read_all(index, &found, known));
+            }
+        }
+        reports.push(report);
+    }
+    (reports, entries)
+}
+
+/// A file to read, or one that was refused before.
+enum Found {
+    File(PathBuf, Stamp),
+    Refused(PathBuf, Finding),
+}
+
+struct Finder<'a> {
+    root: PathBuf,
+    found: Vec<Found>,
+    report: &'a mut SourceReport,
+}
+
+impl<'a> Finder<'a> {
+    /// Everything in a folder that may be a workflow, in the order of paths.
+    fn find(folder: &Path, report: &'a mut SourceReport) -> Vec<Found> {
+        let root = match fs::canonicalize(folder) {
+            Ok(root) => root,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                report.state = SourceState::Missing;
+                return Vec::new();
+            }
+            Err(error) => {
+                report.state = SourceState::Unreadable;
+                report.findings.push(unreadable(folder, &error));
+                return Vec::new();
+            }
+        };
+        let mut finder = Self { root, found: Vec::new(), report };
+        finder.folder(folder, 1);
+        finder.found
+    }
+
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => {
+                if depth == 1 {
+                    self.report.state = SourceState::Unreadable;
+                }
+                self.report.findings.push(unreadable(folder, &error));
+                return;
+            }
+        };
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name();
+            // Hidden files are editors' and version control's.
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth >= FOLDER_DEPTH_MAX => {
+                    let message = format!("folders nest more than {FOLDER_DEPTH_MAX} deep");
+                    self.report.findings.push(too_many(&path, message));
+                }
+                Ok(kind) if kind.is_dir() => self.folder(&path, depth + 1),
+                Ok(_) if Format::of(&name.to_string_lossy()).is_none() => {}
+                Ok(kind) => {
+                    if self.found.len() >= FILES_MAX {
+                        let message = format!("the source holds more than {FILES_MAX} files");
+                        self.report.findings.push(too_many(&path, message));
+                        return;
+                    }
+                    let found = self.file(path, kind.is_symlink());
+                    self.found.extend(found);
+                }
+                Err(error) => {
+                    self.found.push(Found::Refused(path.clone(), unreadable(&path, &error)))
+                }
+            }
+        }
+    }
+
+    /// A regular file, possibly through a link that stays within the source. Anything else that looks
+    /// like a workflow is refused: opening a pipe would wait for ever.
+    fn file(&self, path: PathBuf, is_link: bool) -> Option<Found> {
+        if is_link {
+            match fs::canonicalize(&path) {
+                Ok(target) if !target.starts_with(&self.root) => {
+                    let finding = Finding::on_file(
+                        Code::LinkOut,
+                        "the link leads out of its folder and was not followed",
+                        "copy the file here, or add its folder with `--workflows`",
+                    );
+                    return Some(Found::Refused(path.clone(), on(&path, finding)));
+                }
+                Ok(_) => {}
+                Err(error) => return Some(Found::Refused(path.clone(), unreadable(&path, &error))),
+            }
+        }
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => Some(Found::File(path, Stamp::of(&metadata))),
+            // A link to a folder inside the source: that folder is visited anyway.
+            Ok(metadata) if metadata.is_dir() => None,
+            Ok(_) => {
+                let finding =
+                    Finding::on_file(Code::Unreadable, "this is not a regular file", "remove it");
+                Some(Found::Refused(path.clone(), on(&path, finding)))
+            }
+            // Gone since it was listed: then it is not there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Found::Refused(path.clone(), unreadable(&path, &error))),
+        }
+    }
+}
+
+/// Reads files on as many threads as there are cores, keeping their order.
+fn read_all(source: usize, found: &[Found], known: &Known<'_>) -> Vec<Arc<Entry>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(found.len() / FILES_PER_THREAD_MIN).max(1);
+    if threads == 1 {
+        return found.iter().filter_map(|found| read_one(source, found, known)).collect();
+    }
+    let turn = AtomicUsize::new(0);
+    let work = || {
+        let mut read = Vec::new();
+        loop {
+            let at = turn.fetch_add(1, Ordering::Relaxed);
+            let Some(found) = found.get(at) else {
+                return read;
+            };
+            read.extend(read_one(source, found, known).map(|entry| (at, entry)));
+        }
+    };
+    let mut entries: Vec<(usize, Arc<Entry>)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut entries = work();
+        for other in others {
+            match other.join() {
+                Ok(read) => entries.extend(read),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        entries
+    });
+    entries.sort_by_key(|(at, _)| *at);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry>> {
+    let (path, stamp) = match found {
+        Found::Refused(path, finding) => {
+            let reading = Reading { workflow: None, id: None, findings: vec![finding.clone()] };
+            return Some(Arc::new(entry(source, path, None, reading, None)));
+        }
+        Found::File(path, stamp) => (path, *stamp),
+    };
+    let before = known.entries.get(path.as_path()).copied();
+    if known.is_in(&known.unfinished, path) {
+        return before.cloned();
+    }
+    let is_fresh = before.filter(|before| {
+        before.stamp == Some(stamp) && before.source == source && !known.is_in(&known.touched, path)
+    });
+    if let Some(before) = is_fresh {
+        return Some(Arc::clone(before));
+    }
+    if known.must_rest(path, stamp) {
+        return before.cloned();
+    }
+    let (reading, stamp) = match read_settled(path) {
+        Ok((bytes, stamp)) if bytes.len() > FILE_BYTES_MAX => {
+            (Reading { workflow: None, id: None, findings: vec![too_large()] }, Some(stamp))
+        }
+        Ok((bytes, stamp)) => {
+            let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
+            (read(&bytes, format, Scrutiny::Syntax), Some(stamp))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            (Reading { workflow: None, id: None, findings: vec![unreadable(path, &error)] }, None)
+        }
+    };
+    let last_id = before.filter(|before| !before.is_guess).map(|before| &*before.id);
+    Some(Arc::new(entry(source, path, last_id, reading, stamp)))
+}
+
+/// Reads a file whose state is the same before and after; one that keeps changing is taken as it is.
+fn read_settled(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
+    let mut attempt = 1;
+    loop {
+        let file = File::open(path)?;
+        let before = Stamp::of(&file.metadata()?);
+        let expected = usize::try_from(before.length).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(expected.min(FILE_BYTES_MAX) + 1);
+        (&file).take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        let after = Stamp::of(&file.metadata()?);
+        if before == after || attempt == ATTEMPTS_MAX {
+            return Ok((bytes, after));
+        }
+        attempt += 1;
+    }
+}
+
+/// The id is the file's own; else the one that it had when it could be read; else a guess.
+fn entry(
+    source: usize,
+    path: &Path,
+    last_id: Option<&str>,
+    reading: Reading,
+    stamp: Option<Stamp>,
+) -> Entry {
+    let own = reading.id.as_deref().filter(|id| is_id(id)).or(last_id);
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+    let id: Box<str> = match own {
+        Some(id) => id.into(),
+        None => stem.as_deref().unwrap_or_default().into(),
+    };
+    let is_guess = own.is_none();
+    let findings = reading.findings.into_iter().map(|finding| on(path, finding));
+    Entry {
+        id,
+        source,
+        path: path.into(),
+        workflow: reading.workflow,
+        findings: findings.collect(),
+        is_guess,
+        stamp,
+    }
+}
+
+fn on(path: &Path, mut finding: Finding) -> Finding {
+    finding.file = Some(path.display().to_string().into());
+    finding
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Finding {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "allow yourself to read it",
+        io::ErrorKind::NotFound => "the link leads to nothing: remove it",
+        _ => "see whether it is there and can be opened",
+    };
+    on(path, Finding::on_file(Code::Unreadable, format!("cannot be read: {error}"), hint))
+}
+
+fn too_many(path: &Path, message: String) -> Finding {
+    on(path, Finding::on_file(Code::TooManyFiles, message, "split the folder into several sources"))
+}
