@@ -1,1 +1,98 @@
-fn main() {}
+//! The project's own chores. What CI runs and what a contributor runs are the same.
+
+#![allow(clippy::print_stderr, reason = "this is where chores say what they do")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const HELP: &str = "\
+cargo xtask test [--long]   format, lints, all tests; --long runs the properties for longer
+cargo xtask generate        write the schema, the documents and the snapshots that come from the code
+cargo xtask bench [--write] measure speed as ratios; --write keeps the table in docs/performance.md";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments.as_slice() {
+        ["test"] => test(Effort::Usual),
+        ["test", "--long"] => test(Effort::Long),
+        ["generate"] => generate(),
+        ["bench"] => bench(&[]),
+        ["bench", "--write"] => bench(&["--write"]),
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("xtask: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    Usual,
+    Long,
+}
+
+fn test(effort: Effort) -> Result<(), String> {
+    component("fmt", "rustfmt")?;
+    component("clippy", "clippy")?;
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    run(cargo().args(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    run(cargo().args(clippy))?;
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--locked"]);
+    if effort == Effort::Long {
+        tests.env("WORKFLOWLOOKUP_LONG", "1");
+    }
+    run(&mut tests)
+}
+
+/// The tests that compare generated files write them when they are told to.
+fn generate() -> Result<(), String> {
+    let tests = ["test", "--workspace", "--locked", "generated"];
+    run(cargo().args(tests).env("WORKFLOWLOOKUP_UPDATE", "1"))
+}
+
+fn bench(arguments: &[&str]) -> Result<(), String> {
+    let bench = ["run", "--release", "--locked", "--manifest-path", "bench/Cargo.toml", "--"];
+    run(cargo().args(bench).args(arguments))
+}
+
+/// Says which component is missing before something fails for a reason that nobody understands.
+fn component(subcommand: &str, name: &str) -> Result<(), String> {
+    let answer = cargo().args([subcommand, "--version"]).output();
+    match answer {
+        Ok(output) if output.status.success() => Ok(()),
+        _ => Err(format!("{name} is missing; install it with `rustup component add {name}`")),
+    }
+}
+
+fn cargo() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    let line = format!("cargo {}", words.join(" "));
+    eprintln!("xtask: {line}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{line}` ended with {status}")),
+        Err(error) => Err(format!("`{line}` did not start: {error}")),
+    }
+}

@@ -2,12 +2,14 @@
 //! id. An id is only ever a key in a table; it never becomes a path.
 
 mod catalog;
+mod examine;
 mod load;
 mod snapshot;
 mod source;
 mod watch;
 
 pub use catalog::{Catalog, Change};
+pub use examine::{Examination, Examined, examine};
 pub use load::{FILES_MAX, FOLDER_DEPTH_MAX};
 pub use snapshot::{Entry, Shadow, Snapshot, SourceReport, SourceState};
 pub use source::{Bundled, Kind, Source};

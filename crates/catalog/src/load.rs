@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use workflow::limits::{FILE_BYTES_MAX, is_id};
-use workflow::{Code, Finding, Format, Reading, Scrutiny, read, too_large};
+use workflow::{Code, Finding, Format, Reading, Scrutiny, read};
 
 use crate::snapshot::{Entry, SourceReport, SourceState};
-use crate::source::Source;
+use crate::source::{Kind, Source};
 
 /// How many workflow files one source may hold.
 pub const FILES_MAX: usize = 20_000;
@@ -100,9 +100,18 @@ pub(crate) fn load(sources: &[Source], known: &Known<'_>) -> (Vec<SourceReport>,
 }
 
 /// A file to read, or one that was refused before.
-enum Found {
+#[derive(Debug)]
+pub(crate) enum Found {
     File(PathBuf, Stamp),
     Refused(PathBuf, Finding),
+}
+
+/// Everything in a folder that may be a workflow, and what is wrong with the folder.
+pub(crate) fn find(folder: &Path) -> (Vec<Found>, Vec<Finding>) {
+    let source = Source::Folder { kind: Kind::Option, path: folder.to_path_buf() };
+    let mut report = SourceReport { source, state: SourceState::Read, findings: Vec::new() };
+    let found = Finder::find(folder, &mut report);
+    (found, report.findings)
 }
 
 struct Finder<'a> {
@@ -261,21 +270,25 @@ fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry
     if known.must_rest(path, stamp) {
         return before.cloned();
     }
-    let (reading, stamp) = match read_settled(path) {
-        Ok((bytes, stamp)) if bytes.len() > FILE_BYTES_MAX => {
-            (Reading { workflow: None, id: None, findings: vec![too_large()] }, Some(stamp))
-        }
-        Ok((bytes, stamp)) => {
-            let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
-            (read(&bytes, format, Scrutiny::Syntax), Some(stamp))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            (Reading { workflow: None, id: None, findings: vec![unreadable(path, &error)] }, None)
-        }
-    };
+    let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
+    let (reading, read) = read_with(path, format, Scrutiny::Syntax)?;
+    let stamp = read.map(|(_, stamp)| stamp);
     let last_id = before.filter(|before| !before.is_guess).map(|before| &*before.id);
     Some(Arc::new(entry(source, path, last_id, reading, stamp)))
+}
+
+/// Reads a file, with its bytes where there are any; `None` where it is gone.
+pub(crate) fn read_with(
+    path: &Path,
+    format: Format,
+    scrutiny: Scrutiny,
+) -> Option<(Reading, Option<(Vec<u8>, Stamp)>)> {
+    let refused = |finding| Reading { workflow: None, id: None, findings: vec![finding] };
+    match read_settled(path) {
+        Ok((bytes, stamp)) => Some((read(&bytes, format, scrutiny), Some((bytes, stamp)))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some((refused(unreadable(path, &error)), None)),
+    }
 }
 
 /// Reads a file whose state is the same before and after; one that keeps changing is taken as it is.

@@ -1,1 +1,13 @@
-fn main() {}
+//! The binary: arguments in, an exit status out. What a command does is in `cli/`, one file each; what
+//! an answer is, in `app`.
+
+mod app;
+mod bundled;
+mod cli;
+mod error;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -1,0 +1,60 @@
+//! Looking at files for an author: everything in a file or folder, read with full scrutiny, together
+//! with the text so that findings can be shown in place. Nothing is served from here.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use workflow::{Finding, Format, Reading, Scrutiny};
+
+use crate::load::{Found, find, read_with};
+
+/// A file that was looked at.
+#[derive(Debug)]
+pub struct Examined {
+    pub path: PathBuf,
+    pub reading: Reading,
+    /// What the file says, where it is text.
+    pub text: Option<String>,
+}
+
+/// What was found in a folder, or in one file.
+#[derive(Debug, Default)]
+pub struct Examination {
+    pub files: Vec<Examined>,
+    /// Findings about folders.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks at a file, whatever its name, or at every workflow file of a folder.
+pub fn examine(path: &Path) -> io::Result<Examination> {
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        let (found, findings) = find(path);
+        let files = found.into_iter().filter_map(|found| match found {
+            Found::File(path, _) => examine_file(path),
+            Found::Refused(path, finding) => {
+                let reading = Reading { workflow: None, id: None, findings: vec![finding] };
+                Some(Examined { path, reading, text: None })
+            }
+        });
+        return Ok(Examination { files: files.collect(), findings });
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(Examination {
+        files: examine_file(path.to_path_buf()).into_iter().collect(),
+        findings: Vec::new(),
+    })
+}
+
+fn examine_file(path: PathBuf) -> Option<Examined> {
+    let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
+    let (mut reading, read) = read_with(&path, format, Scrutiny::Compile)?;
+    let file: Box<str> = path.display().to_string().into();
+    for finding in &mut reading.findings {
+        finding.file.get_or_insert_with(|| file.clone());
+    }
+    let text = read.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+    Some(Examined { path, reading, text })
+}

@@ -1,0 +1,114 @@
+//! The spine: what can be asked of the product, whoever asks. A caller takes a snapshot, asks, and
+//! reads the answer out of it; nothing is copied.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, Snapshot, Source};
+use engine::{Checker, Next, Progress, Verdict};
+use serde::Serialize;
+use workflow::{Context, Workflow};
+
+use crate::error::Refusal;
+
+pub(crate) struct App {
+    catalog: Arc<Catalog>,
+    checker: Checker,
+}
+
+/// What `workflow_list` returns.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listing<'a> {
+    pub(crate) workflows: Vec<Summary<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) category: &'a str,
+    pub(crate) version: &'a str,
+}
+
+/// Which workflows to list. Without anything, all.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) category: Option<String>,
+    /// Each must occur in the id, the name, the description or the category, in any case.
+    pub(crate) words: Vec<String>,
+}
+
+impl App {
+    pub(crate) fn open(sources: Vec<Source>) -> Self {
+        Self { catalog: Arc::new(Catalog::open(sources)), checker: Checker::default() }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.catalog.snapshot()
+    }
+
+    pub(crate) fn check(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        step: &str,
+        output: &str,
+        context: &Context,
+    ) -> Result<Verdict, Refusal> {
+        let workflow = find(snapshot, id)?;
+        let verdict = self.checker.check(workflow, step, output, context);
+        verdict.map_err(|refusal| Refusal::engine(id, refusal))
+    }
+}
+
+pub(crate) fn list<'s>(snapshot: &'s Snapshot, filter: &Filter) -> Listing<'s> {
+    let wanted = snapshot.workflows().filter(|workflow| filter.accepts(workflow));
+    Listing { workflows: wanted.map(Summary::of).collect() }
+}
+
+/// The workflow with this id, or why it cannot be used.
+pub(crate) fn find<'s>(snapshot: &'s Snapshot, id: &str) -> Result<&'s Workflow, Refusal> {
+    let Some(entry) = snapshot.get(id) else {
+        let nearest = snapshot.nearest(id).map(str::to_owned);
+        return Err(Refusal::WorkflowNotFound { id: id.to_owned(), nearest });
+    };
+    match &entry.workflow {
+        Some(workflow) => Ok(workflow),
+        None => Err(Refusal::unusable(id, &entry.findings)),
+    }
+}
+
+pub(crate) fn next<'s>(
+    snapshot: &'s Snapshot,
+    id: &str,
+    progress: Progress<'s>,
+) -> Result<Next<'s>, Refusal> {
+    let workflow = find(snapshot, id)?;
+    engine::next(workflow, progress).map_err(|refusal| Refusal::engine(id, refusal))
+}
+
+impl<'a> Summary<'a> {
+    fn of(workflow: &'a Workflow) -> Self {
+        Self {
+            id: &workflow.id,
+            name: &workflow.name,
+            description: &workflow.description,
+            category: workflow.category(),
+            version: &workflow.version,
+        }
+    }
+}
+
+impl Filter {
+    fn accepts(&self, workflow: &Workflow) -> bool {
+        let category = workflow.category().to_lowercase();
+        let in_category =
+            self.category.as_ref().is_none_or(|wanted| wanted.to_lowercase() == category);
+        in_category
+            && self.words.iter().all(|word| {
+                let word = word.to_lowercase();
+                let texts = [&*workflow.id, &*workflow.name, &*workflow.description, &*category];
+                texts.iter().any(|text| text.to_lowercase().contains(&word))
+            })
+    }
+}

@@ -1,0 +1,162 @@
+//! The command line: one file per command. Exit status 0 is good, 1 is a refusal, a finding or an
+//! output that is not valid, 2 is a fault of our own.
+
+use std::io;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::error::Refusal;
+
+mod check;
+mod completions;
+mod context;
+mod list;
+mod new;
+mod next;
+mod schema;
+mod show;
+mod source_options;
+mod sources;
+mod terminal;
+mod validate;
+
+pub(crate) use source_options::SourceOptions;
+pub(crate) use terminal::Terminal;
+
+/// Hands AI agents a workflow step by step, and checks what they produce.
+#[derive(Debug, Parser)]
+#[command(name = "workflowlookup", version, arg_required_else_help = true)]
+#[command(after_help = "Begin with:
+  workflowlookup list
+  workflowlookup show investigate-bug
+  workflowlookup new my-workflow")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    sources: SourceOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::Arguments),
+    Show(show::Arguments),
+    Sources(sources::Arguments),
+    Validate(validate::Arguments),
+    Next(next::Arguments),
+    Check(check::Arguments),
+    New(new::Arguments),
+    Schema(schema::Arguments),
+    Completions(completions::Arguments),
+}
+
+/// How a command ended, where nothing went wrong on our side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Good,
+    /// What was looked at is not good: findings, or an output that is not valid.
+    Bad,
+}
+
+/// A refusal is the caller's, anything else is ours.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    #[error(transparent)]
+    Fault(#[from] anyhow::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+pub(crate) type Ended = Result<Outcome, Failure>;
+
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Printing fails only where nobody listens any more.
+            let _ = error.print();
+            let is_answer =
+                matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            return if is_answer { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+    };
+    let mut terminal = Terminal::new();
+    let wants_json = cli.command.wants_json();
+    let ended = cli.command.run(&cli.sources, &mut terminal);
+    report(ended, wants_json, &mut terminal)
+}
+
+impl Command {
+    fn run(self, sources: &SourceOptions, terminal: &mut Terminal) -> Ended {
+        match self {
+            Self::List(arguments) => list::run(&arguments, sources, terminal),
+            Self::Show(arguments) => show::run(&arguments, sources, terminal),
+            Self::Sources(arguments) => sources::run(&arguments, sources, terminal),
+            Self::Validate(arguments) => validate::run(&arguments, terminal),
+            Self::Next(arguments) => next::run(&arguments, sources, terminal),
+            Self::Check(arguments) => check::run(&arguments, sources, terminal),
+            Self::New(arguments) => new::run(&arguments, terminal),
+            Self::Schema(arguments) => schema::run(&arguments, terminal),
+            Self::Completions(arguments) => completions::run(&arguments, terminal),
+        }
+    }
+
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::List(arguments) => arguments.json,
+            Self::Show(arguments) => arguments.json,
+            Self::Sources(arguments) => arguments.json,
+            Self::Validate(arguments) => arguments.json,
+            Self::Next(arguments) => arguments.json,
+            Self::Check(arguments) => arguments.json,
+            Self::New(_) | Self::Schema(_) | Self::Completions(_) => false,
+        }
+    }
+}
+
+fn report(ended: Ended, wants_json: bool, terminal: &mut Terminal) -> ExitCode {
+    let failure = match ended {
+        Ok(Outcome::Good) => return ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => return ExitCode::FAILURE,
+        Err(failure) => failure,
+    };
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    match failure {
+        Failure::Refusal(refusal) => {
+            let printed = if wants_json {
+                terminal.json(&serde_json::json!({"error": refusal.to_json()}))
+            } else {
+                terminal.complain(red, "error", &refusal.to_string(), refusal.hint().as_deref())
+            };
+            // Where even this cannot be printed, the exit status must do.
+            let _ = printed;
+            ExitCode::FAILURE
+        }
+        Failure::Fault(fault) => {
+            let is_closed = fault
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+            if is_closed {
+                // The reader has seen enough, as `head` has.
+                return ExitCode::SUCCESS;
+            }
+            let _ = terminal.complain(red, "fault", &format!("{fault:#}"), None);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `list`: the workflows that there are.
+
+use clap::Args;
+
+use super::terminal::YELLOW;
+use super::{Ended, Outcome, SourceOptions, Terminal};
+use crate::app::{self, Filter};
+
+/// List the workflows
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  workflowlookup list
+  workflowlookup list release notes
+  workflowlookup list --category development --json")]
+pub(crate) struct Arguments {
+    /// Words that must occur in the id, name, description or category
+    words: Vec<String>,
+    /// Only workflows of this category
+    #[arg(long)]
+    category: Option<String>,
+    /// Print what the tool `workflow_list` returns
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(
+    arguments: &Arguments,
+    sources: &SourceOptions,
+    terminal: &mut Terminal,
+) -> Ended {
+    let app = sources.open(terminal)?;
+    let snapshot = app.snapshot();
+    let filter = Filter { category: arguments.category.clone(), words: arguments.words.clone() };
+    let listing = app::list(&snapshot, &filter);
+    if arguments.json {
+        terminal.json(&listing)?;
+        return Ok(Outcome::Good);
+    }
+    let rows: Vec<Vec<String>> = listing
+        .workflows
+        .iter()
+        .map(|workflow| {
+            [workflow.id, workflow.version, workflow.category, workflow.name]
+                .map(str::to_owned)
+                .to_vec()
+        })
+        .collect();
+    terminal.table(&["ID", "VERSION", "CATEGORY", "NAME"], &rows)?;
+    let broken = snapshot.entries().iter().filter(|entry| entry.workflow.is_none()).count();
+    if broken > 0 {
+        let message = match broken {
+            1 => "one file cannot be used".to_owned(),
+            many => format!("{many} files cannot be used"),
+        };
+        let hint = Some("`workflowlookup sources` shows which, and why");
+        terminal.complain(YELLOW, "warning", &message, hint)?;
+    } else if rows.is_empty() {
+        let hint = Some("`workflowlookup list` without words shows all");
+        terminal.complain(YELLOW, "warning", "no workflow matches", hint)?;
+    }
+    Ok(Outcome::Good)
+}

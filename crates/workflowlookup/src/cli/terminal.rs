@@ -1,0 +1,117 @@
+//! Where commands print. Colour and tables are for terminals; a pipe gets plain, stable lines.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+pub(crate) const HEADING: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+pub(crate) const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+pub(crate) const YELLOW: Style =
+    Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+pub(crate) struct Terminal {
+    out: io::BufWriter<AutoStream<io::Stdout>>,
+    is_terminal: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new() -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let out = io::BufWriter::new(AutoStream::auto(stdout));
+        Self { out, is_terminal }
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", harmless(text))
+    }
+
+    pub(crate) fn styled(&mut self, style: Style, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{style}{}{style:#}", harmless(text))
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// Prints a value as indented JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.line(&text)?;
+        self.flush()
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Rows under headings: aligned on a terminal, tab-separated and without headings otherwise.
+    pub(crate) fn table(&mut self, headings: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+        if !self.is_terminal {
+            for row in rows {
+                self.line(&row.join("\t"))?;
+            }
+            return Ok(());
+        }
+        let width_of = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].width());
+            cells.chain([headings[column].width()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..headings.len()).map(width_of).collect();
+        let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+        self.styled(HEADING, &aligned(&headings, &widths))?;
+        for row in rows {
+            self.line(&aligned(row, &widths))?;
+        }
+        Ok(())
+    }
+
+    /// Says what is wrong, on standard error, with what to try on a line of its own.
+    pub(crate) fn complain(
+        &mut self,
+        style: Style,
+        label: &str,
+        message: &str,
+        hint: Option<&str>,
+    ) -> io::Result<()> {
+        self.flush()?;
+        let mut err = anstream::stderr().lock();
+        writeln!(err, "{style}{label}{style:#}: {}", harmless(message))?;
+        match hint {
+            Some(hint) => writeln!(err, "  try: {}", harmless(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Texts come from files that strangers wrote: what would steer a terminal is shown, not obeyed.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if text.contains(steers) {
+        Cow::Owned(text.replace(steers, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A reader that has gone away does not want the rest.
+        let _ = self.out.flush();
+    }
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths).map(|(cell, width)| {
+        let padding = width.saturating_sub(cell.width());
+        format!("{cell}{}", " ".repeat(padding))
+    });
+    let cells: Vec<String> = cells.collect();
+    cells.join("  ").trim_end().to_owned()
+}

@@ -1,0 +1,125 @@
+//! What we answer when something is not allowed or makes no sense, and its code. Faults of our own are
+//! `anyhow` errors and never come through here.
+
+use serde_json::{Value, json};
+use workflow::Finding;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("no workflow has the id `{id}`")]
+    WorkflowNotFound { id: String, nearest: Option<String> },
+    #[error("the workflow `{id}` cannot be used: {}", first_message(findings))]
+    InvalidWorkflow { id: String, findings: Vec<Finding> },
+    #[error("the workflow `{id}` cannot be read: {details}")]
+    Storage { id: String, details: String },
+    #[error("the workflow `{id}` was refused: {details}")]
+    Security { id: String, details: String },
+    #[error("{details}")]
+    InvalidParams { details: String, hint: Option<String> },
+    #[error("{refusal}")]
+    Engine { id: String, refusal: engine::Refusal },
+}
+
+impl Refusal {
+    pub(crate) fn engine(id: &str, refusal: engine::Refusal) -> Self {
+        Self::Engine { id: id.to_owned(), refusal }
+    }
+
+    /// Why a definition with these findings cannot be used.
+    pub(crate) fn unusable(id: &str, findings: &[Finding]) -> Self {
+        let id = id.to_owned();
+        let details = |finding: &Finding| finding.message.to_string();
+        if let Some(finding) = findings.iter().find(|finding| finding.code.is_security()) {
+            return Self::Security { id, details: details(finding) };
+        }
+        if let Some(finding) = findings.iter().find(|finding| finding.code.is_storage()) {
+            return Self::Storage { id, details: details(finding) };
+        }
+        Self::InvalidWorkflow { id, findings: findings.to_vec() }
+    }
+
+    /// The JSON-RPC code and its fixed name.
+    pub(crate) fn code(&self) -> (i32, &'static str) {
+        use engine::Refusal as Engine;
+        match self {
+            Self::WorkflowNotFound { .. } => (-32001, "Workflow not found"),
+            Self::InvalidWorkflow { .. } => (-32002, "Invalid workflow"),
+            Self::Storage { .. } => (-32006, "Storage error"),
+            Self::Security { .. } => (-32007, "Security error"),
+            Self::InvalidParams { .. } => (-32602, "Invalid params"),
+            Self::Engine { refusal, .. } => match refusal {
+                Engine::StepNotFound { .. } => (-32003, "Step not found"),
+                Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
+                Engine::UnknownCompleted { .. } | Engine::BadState { .. } => {
+                    (-32005, "State error")
+                }
+                Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
+            },
+        }
+    }
+
+    /// The particulars for a machine.
+    pub(crate) fn data(&self) -> Value {
+        use engine::Refusal as Engine;
+        match self {
+            Self::WorkflowNotFound { id, nearest } => json!({"workflowId": id, "nearest": nearest}),
+            Self::InvalidWorkflow { id, findings } => {
+                json!({"workflowId": id, "findings": findings})
+            }
+            Self::Storage { details, .. }
+            | Self::Security { details, .. }
+            | Self::InvalidParams { details, .. } => json!({"details": details}),
+            Self::Engine { id, refusal } => match refusal {
+                Engine::StepNotFound { step, nearest } => {
+                    json!({"stepId": step, "workflowId": id, "nearest": nearest})
+                }
+                Engine::UnknownCompleted { steps, nearest } => {
+                    json!({"completedSteps": steps, "nearest": nearest})
+                }
+                Engine::BadState { details } => {
+                    json!({"completedSteps": [], "nearest": [], "details": details})
+                }
+                Engine::UnusableCriteria { step, details } => {
+                    json!({"workflowId": id, "stepId": step, "details": details})
+                }
+                Engine::MalformedSchema { step, details } => {
+                    json!({"workflowId": id, "stepId": step, "findings": details})
+                }
+            },
+        }
+    }
+
+    /// `{code, message, data}`, as the seeds' direct methods and `--json` give it.
+    pub(crate) fn to_json(&self) -> Value {
+        let (code, message) = self.code();
+        json!({"code": code, "message": message, "data": self.data()})
+    }
+
+    /// What to try instead.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::WorkflowNotFound { nearest, .. } => Some(match nearest {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "`workflowlookup list` shows what there is".to_owned(),
+            }),
+            Self::InvalidWorkflow { findings, .. } => {
+                let file = findings.iter().find_map(|finding| finding.file.as_deref());
+                file.map(|file| format!("`workflowlookup validate {file}` shows all that is wrong"))
+            }
+            Self::Storage { .. } | Self::Security { .. } => {
+                Some("`workflowlookup sources` shows the file".to_owned())
+            }
+            Self::InvalidParams { hint, .. } => hint.clone(),
+            Self::Engine { refusal, .. } => refusal.hint(),
+        }
+    }
+}
+
+fn first_message(findings: &[Finding]) -> String {
+    let mut errors = findings.iter().filter(|finding| finding.is_error());
+    let first = errors.next().map(|finding| finding.message.to_string()).unwrap_or_default();
+    match errors.count() {
+        0 => first,
+        more => format!("{first} (and {more} more)"),
+    }
+}

@@ -1,0 +1,116 @@
+//! The product as a user meets it: the real binary, a home folder and a project folder of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod authoring;
+mod bad_input;
+mod generated;
+mod listing;
+mod walking;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A home folder and a project folder, both empty at first.
+struct Place {
+    root: tempfile::TempDir,
+}
+
+/// What a command did.
+struct Done {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(place.project()).unwrap();
+        fs::create_dir_all(place.home()).unwrap();
+        place
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Writes a file of the project.
+    fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+        let path = self.project().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workflowlookup"));
+        command.args(arguments).current_dir(self.project());
+        command.env_clear().env("HOME", self.home());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Done {
+        self.finish(self.command(arguments), "")
+    }
+
+    fn run_with_input(&self, arguments: &[&str], input: &str) -> Done {
+        self.finish(self.command(arguments), input)
+    }
+
+    fn finish(&self, mut command: Command, input: &str) -> Done {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A command that does not read its input may be gone before it is written.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| {
+            let text = String::from_utf8(bytes).unwrap();
+            text.replace(self.root.path().to_str().unwrap(), "[ROOT]")
+        };
+        Done {
+            status: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+impl Done {
+    /// Everything that a user sees, for a snapshot.
+    fn shown(&self) -> String {
+        let mut shown = format!("exit {}\n", self.status);
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                write!(shown, "--- {name}\n{text}").unwrap();
+                if !text.ends_with('\n') {
+                    shown.push('\n');
+                }
+            }
+        }
+        shown
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.shown()))
+    }
+}
+
+/// A small good definition.
+fn definition(id: &str, name: &str) -> String {
+    format!(
+        r#"{{"id": "{id}", "name": "{name}", "description": "For a test", "version": "1.0.0",
+            "steps": [{{"id": "only", "title": "Only", "prompt": "Do it."}}]}}"#
+    )
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
