@@ -1,6 +1,7 @@
 //! The command line: one file per command. Exit status 0 is good, 1 is a refusal, a finding or an
 //! output that is not valid, 2 is a fault of our own.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::process::ExitCode;
 
@@ -139,7 +140,7 @@ fn report(ended: Ended, wants_json: bool, terminal: &mut Terminal) -> ExitCode {
     match failure {
         Failure::Refusal(refusal) => {
             let printed = if wants_json {
-                terminal.json(&serde_json::json!({"error": refusal.to_json()}))
+                terminal.json(&BTreeMap::from([("error", refusal.to_object())]))
             } else {
                 terminal.complain(red, "error", &refusal.to_string(), refusal.hint().as_deref())
             };

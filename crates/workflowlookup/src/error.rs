@@ -1,6 +1,7 @@
 //! What we answer when something is not allowed or makes no sense, and its code. Faults of our own are
 //! `anyhow` errors and never come through here.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use workflow::Finding;
 
@@ -10,7 +11,7 @@ pub(crate) enum Refusal {
     WorkflowNotFound { id: String, nearest: Option<String> },
     #[error("the workflow `{id}` cannot be used: {}", first_message(findings))]
     InvalidWorkflow { id: String, findings: Vec<Finding> },
-    #[error("the workflow `{id}` cannot be read: {details}")]
+    #[error("the file of workflow `{id}` {details}")]
     Storage { id: String, details: String },
     #[error("the workflow `{id}` was refused: {details}")]
     Security { id: String, details: String },
@@ -18,6 +19,14 @@ pub(crate) enum Refusal {
     InvalidParams { details: String, hint: Option<String> },
     #[error("{refusal}")]
     Engine { id: String, refusal: engine::Refusal },
+}
+
+/// A refusal for a machine: a JSON-RPC error object, and what `--json` prints.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ErrorObject {
+    code: i32,
+    message: &'static str,
+    data: Value,
 }
 
 impl Refusal {
@@ -89,10 +98,9 @@ impl Refusal {
         }
     }
 
-    /// `{code, message, data}`, as the seeds' direct methods and `--json` give it.
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_object(&self) -> ErrorObject {
         let (code, message) = self.code();
-        json!({"code": code, "message": message, "data": self.data()})
+        ErrorObject { code, message, data: self.data() }
     }
 
     /// What to try instead.
@@ -110,6 +118,9 @@ impl Refusal {
                 Some("`workflowlookup sources` shows the file".to_owned())
             }
             Self::InvalidParams { hint, .. } => hint.clone(),
+            Self::Engine { id, refusal: engine::Refusal::StepNotFound { nearest: None, .. } } => {
+                Some(format!("`workflowlookup show {id}` shows its steps"))
+            }
             Self::Engine { refusal, .. } => refusal.hint(),
         }
     }

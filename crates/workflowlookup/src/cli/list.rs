@@ -55,8 +55,12 @@ pub(crate) fn run(
         let hint = Some("`workflowlookup sources` shows which, and why");
         terminal.complain(YELLOW, "warning", &message, hint)?;
     } else if rows.is_empty() {
-        let hint = Some("`workflowlookup list` without words shows all");
-        terminal.complain(YELLOW, "warning", "no workflow matches", hint)?;
+        let (message, hint) = if snapshot.entries().is_empty() {
+            ("there is no workflow", "`workflowlookup new ID` writes one to start from")
+        } else {
+            ("no workflow matches", "`workflowlookup list` without words shows all")
+        };
+        terminal.complain(YELLOW, "warning", message, Some(hint))?;
     }
     Ok(Outcome::Good)
 }

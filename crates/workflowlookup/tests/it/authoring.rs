@@ -7,12 +7,27 @@ use super::*;
 #[test]
 fn new_writes_a_valid_workflow_and_never_overwrites() {
     let place = Place::new();
-    insta::assert_snapshot!(place.run(&["new", "tidy-the-garage"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["new", "tidy-the-garage"]).shown(), @"
+    exit 0
+    --- stdout
+    wrote workflows/tidy-the-garage.json
+      edit it, then: workflowlookup validate workflows/tidy-the-garage.json
+      its first step: workflowlookup next tidy-the-garage
+    ");
     let validated = place.run(&["validate", "workflows", "--deny-warnings"]);
-    insta::assert_snapshot!(validated.shown(), @"");
+    insta::assert_snapshot!(validated.shown(), @"
+    exit 0
+    --- stdout
+    1 file checked, nothing wrong
+    ");
     let before =
         fs::read_to_string(place.project().join("workflows/tidy-the-garage.json")).unwrap();
-    insta::assert_snapshot!(place.run(&["new", "tidy-the-garage"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["new", "tidy-the-garage"]).shown(), @"
+    exit 1
+    --- stderr
+    error: `workflows/tidy-the-garage.json` is there already and was not touched
+      try: choose another id, or remove the file first
+    ");
     let after = fs::read_to_string(place.project().join("workflows/tidy-the-garage.json")).unwrap();
     assert_eq!(before, after);
     let schema = after.lines().nth(1).unwrap();
@@ -26,7 +41,12 @@ fn new_writes_a_valid_workflow_and_never_overwrites() {
 #[test]
 fn new_refuses_what_cannot_be_an_id() {
     let place = Place::new();
-    insta::assert_snapshot!(place.run(&["new", "../escape"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["new", "../escape"]).shown(), @"
+    exit 1
+    --- stderr
+    error: `../escape` cannot be an id
+      try: use 3 to 64 lower-case letters, digits and `-`
+    ");
     assert!(!place.root.path().join("escape.json").exists());
 }
 
@@ -75,7 +95,18 @@ fn warnings_alone_are_good_unless_denied() {
     let place = Place::new();
     place.write("w.json", definition("warned", "W").replace("Do it.", "Do {{thing}}."));
     let done = place.run(&["validate", "w.json"]);
-    insta::assert_snapshot!(done.shown(), @"");
+    insta::assert_snapshot!(done.shown(), @r#"
+    exit 0
+    --- stdout
+    warning[W050]: nothing sets the variable `thing`
+     --> w.json:2:69 (/steps/0/prompt)
+      |
+    2 |             "steps": [{"id": "only", "title": "Only", "prompt": "Do {{thing}}."}]}
+      |                                                                     ^^^^^^^^^
+      = try: tell the agent in an earlier prompt to set `thing` in the context
+
+    1 file checked: 0 errors, 1 warning
+    "#);
     assert_eq!(place.run(&["validate", "w.json", "--deny-warnings"]).status, 1);
 }
 
@@ -85,8 +116,16 @@ fn files_and_folders_are_validated_together() {
     place.write("a/one.json", definition("one", "One"));
     place.write("a/b/two.yml", definition("two", "Two"));
     place.write("three.json", definition("three", "Three"));
-    insta::assert_snapshot!(place.run(&["validate", "a", "three.json"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["validate", "a", "nowhere.json"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["validate", "a", "three.json"]).shown(), @"
+    exit 0
+    --- stdout
+    3 files checked, nothing wrong
+    ");
+    insta::assert_snapshot!(place.run(&["validate", "a", "nowhere.json"]).shown(), @"
+    exit 1
+    --- stderr
+    error: there is no file or folder `nowhere.json`
+    ");
 }
 
 #[test]

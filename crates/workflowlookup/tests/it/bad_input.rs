@@ -5,9 +5,29 @@ use super::*;
 #[test]
 fn bad_arguments_exit_with_1() {
     let place = Place::new();
-    insta::assert_snapshot!(place.run(&["lst"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["next", "ai-task-implementation", "--context", "novalue"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["next", "ai-task-implementation", "--context", "=5"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["lst"]).shown(), @"
+    exit 1
+    --- stderr
+    error: unrecognized subcommand 'lst'
+
+      tip: a similar subcommand exists: 'list'
+
+    Usage: workflowlookup [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(place.run(&["next", "ai-task-implementation", "--context", "novalue"]).shown(), @"
+    exit 1
+    --- stderr
+    error: `novalue` is no context variable
+      try: write `--context name=value`
+    ");
+    insta::assert_snapshot!(place.run(&["next", "ai-task-implementation", "--context", "=5"]).shown(), @"
+    exit 1
+    --- stderr
+    error: `=5` is no context variable
+      try: write `--context name=value`
+    ");
     assert_eq!(place.run(&["check", "ai-task-implementation"]).status, 1);
     assert_eq!(place.run(&[]).status, 1);
     assert_eq!(place.run(&["--help"]).status, 0);
@@ -70,8 +90,18 @@ fn every_bad_file_is_explained_and_hides_nothing() {
     assert_eq!(place.run(&["next", "still-served"]).status, 0);
     let sources = place.run(&["sources", "--json"]);
     assert_eq!(sources.status, 0);
-    insta::assert_snapshot!(place.run(&["next", "large"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["next", "truncated"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["next", "large"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow `large` was refused: the file is larger than 1048576 bytes
+      try: `workflowlookup sources` shows the file
+    ");
+    insta::assert_snapshot!(place.run(&["next", "truncated"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow `truncated` cannot be used: eof while parsing a string
+      try: `workflowlookup validate workflows/truncated.json` shows all that is wrong
+    ");
 }
 
 /// The superuser may read everything, so this runs as somebody else where that is needed.
@@ -103,9 +133,36 @@ fn a_folder_without_permission_is_reported() {
         place.finish(command, "")
     };
     let listed = run(&["--no-bundled", "list"]);
-    insta::assert_snapshot!(listed.shown(), @"");
-    insta::assert_snapshot!(run(&["next", "closed"]).shown(), @"");
-    insta::assert_snapshot!(run(&["--no-bundled", "sources"]).shown(), @"");
+    insta::assert_snapshot!(listed.shown(), @"
+    exit 0
+    --- stdout
+    still-served	1.0.0	general	Good
+    --- stderr
+    warning: one file cannot be used
+      try: `workflowlookup sources` shows which, and why
+    ");
+    insta::assert_snapshot!(run(&["next", "closed"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the file of workflow `closed` cannot be read: Permission denied (os error 13)
+      try: `workflowlookup sources` shows the file
+    ");
+    insta::assert_snapshot!(run(&["--no-bundled", "sources"]).shown(), @"
+    exit 0
+    --- stdout
+    user	missing	[ROOT]/home/.local/share/workflowlookup/workflows
+    project	2, 1 broken	workflows
+    project	missing	.workflowlookup/workflows
+
+    Findings
+    error[W070]: cannot be read: Permission denied (os error 13)
+     --> workflows/shut
+      = try: allow yourself to read it
+    error[W070]: cannot be read: Permission denied (os error 13)
+     --> workflows/closed.json
+      = try: allow yourself to read it
+    `workflowlookup validate FILE` shows them in place
+    ");
     let validated = run(&["validate", "workflows"]);
     assert_eq!(validated.status, 1, "{}", validated.shown());
     lock("workflows/shut", 0o755);
@@ -118,7 +175,15 @@ fn a_catastrophic_pattern_does_no_harm() {
     place.write("workflows/c.json", definition("slow", "S").replace(r#""prompt": "Do it.""#, rule));
     let output = format!("{}!", "a".repeat(100_000));
     let done = place.run_with_input(&["check", "slow", "only", "--output", "-"], &output);
-    insta::assert_snapshot!(done.shown(), @"");
+    insta::assert_snapshot!(done.shown(), @"
+    exit 1
+    --- stdout
+    not valid
+      - Only a
+    what to change:
+      - Review validation criteria and adjust output accordingly.
+      - Make some part of the output match the pattern /^(a+)+$/.
+    ");
 }
 
 #[test]
@@ -126,14 +191,29 @@ fn outputs_that_cannot_be_read_are_refused() {
     let place = Place::new();
     place.write("workflows/a.json", definition("aaa", "A"));
     place.write("binary", [0xff, 0xfe, 0x00]);
-    insta::assert_snapshot!(place.run(&["check", "aaa", "only", "--output", "binary"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["check", "aaa", "only", "--output", "."]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["check", "aaa", "only", "--output", "binary"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the output is not UTF-8 text
+    ");
+    insta::assert_snapshot!(place.run(&["check", "aaa", "only", "--output", "."]).shown(), @"
+    exit 1
+    --- stderr
+    error: the output `.` cannot be read: Is a directory (os error 21)
+      try: name a file, or `-` for standard input
+    ");
 }
 
 #[test]
 fn a_missing_folder_that_was_asked_for_is_named() {
     let place = Place::new();
-    insta::assert_snapshot!(place.run(&["--workflows", "nowhere", "--no-bundled", "list"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["--workflows", "nowhere", "--no-bundled", "list"]).shown(), @"
+    exit 0
+    --- stderr
+    warning: the folder `nowhere` does not exist
+    warning: there is no workflow
+      try: `workflowlookup new ID` writes one to start from
+    ");
 }
 
 #[test]

@@ -14,22 +14,63 @@ fn with_two_sources() -> Place {
 fn list_shows_one_line_a_workflow() {
     let place = with_two_sources();
     insta::assert_snapshot!(place.run(&["list"]).shown());
-    insta::assert_snapshot!(place.run(&["--no-bundled", "list"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["--no-bundled", "list"]).shown(), @"
+    exit 0
+    --- stdout
+    first	1.0.0	general	First of the project
+    handle-incident	1.0.0	general	Our own way
+    --- stderr
+    warning: one file cannot be used
+      try: `workflowlookup sources` shows which, and why
+    ");
 }
 
 #[test]
 fn list_filters_by_words_and_category() {
     let place = with_two_sources();
-    insta::assert_snapshot!(place.run(&["list", "RELEASE"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["list", "--category", "general", "first"]).shown(), @"");
-    insta::assert_snapshot!(Place::new().run(&["list", "no-such-word"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["list", "RELEASE"]).shown(), @"
+    exit 0
+    --- stdout
+    prepare-release	1.0.0	release	Prepare a Release
+    --- stderr
+    warning: one file cannot be used
+      try: `workflowlookup sources` shows which, and why
+    ");
+    insta::assert_snapshot!(place.run(&["list", "--category", "general", "first"]).shown(), @"
+    exit 0
+    --- stdout
+    first	1.0.0	general	First of the project
+    --- stderr
+    warning: one file cannot be used
+      try: `workflowlookup sources` shows which, and why
+    ");
+    insta::assert_snapshot!(Place::new().run(&["list", "no-such-word"]).shown(), @"
+    exit 0
+    --- stderr
+    warning: no workflow matches
+      try: `workflowlookup list` without words shows all
+    ");
 }
 
 #[test]
 fn list_as_json_is_the_tools_result() {
     let place = Place::new();
     place.write("workflows/a.json", definition("first", "First"));
-    insta::assert_snapshot!(place.run(&["--no-bundled", "list", "--json"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["--no-bundled", "list", "--json"]).shown(), @r#"
+    exit 0
+    --- stdout
+    {
+      "workflows": [
+        {
+          "id": "first",
+          "name": "First",
+          "description": "For a test",
+          "category": "general",
+          "version": "1.0.0"
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
@@ -57,22 +98,90 @@ fn show_as_json_is_the_definition() {
 #[test]
 fn an_unknown_id_suggests_the_nearest() {
     let place = Place::new();
-    insta::assert_snapshot!(place.run(&["show", "investigate-bugs"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["show", "quite-another-thing"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["show", "../x", "--json"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["show", "investigate-bugs"]).shown(), @"
+    exit 1
+    --- stderr
+    error: no workflow has the id `investigate-bugs`
+      try: did you mean `investigate-bug`?
+    ");
+    insta::assert_snapshot!(place.run(&["show", "quite-another-thing"]).shown(), @"
+    exit 1
+    --- stderr
+    error: no workflow has the id `quite-another-thing`
+      try: `workflowlookup list` shows what there is
+    ");
+    insta::assert_snapshot!(place.run(&["show", "../x", "--json"]).shown(), @r#"
+    exit 1
+    --- stdout
+    {
+      "error": {
+        "code": -32001,
+        "message": "Workflow not found",
+        "data": {
+          "nearest": null,
+          "workflowId": "../x"
+        }
+      }
+    }
+    "#);
 }
 
 #[test]
 fn a_broken_workflow_answers_with_what_is_wrong() {
     let place = with_two_sources();
-    insta::assert_snapshot!(place.run(&["show", "broken"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["next", "broken", "--json"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["show", "broken"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow `broken` cannot be used: eof while parsing a value
+      try: `workflowlookup validate workflows/broken.json` shows all that is wrong
+    ");
+    insta::assert_snapshot!(place.run(&["next", "broken", "--json"]).shown(), @r#"
+    exit 1
+    --- stdout
+    {
+      "error": {
+        "code": -32002,
+        "message": "Invalid workflow",
+        "data": {
+          "findings": [
+            {
+              "code": "W001",
+              "column": 18,
+              "file": "workflows/broken.json",
+              "hint": "the file ends too early: look for a missing bracket, brace or quote",
+              "line": 1,
+              "message": "eof while parsing a value",
+              "pointer": "",
+              "severity": "error"
+            }
+          ],
+          "workflowId": "broken"
+        }
+      }
+    }
+    "#);
 }
 
 #[test]
 fn sources_show_what_hides_what() {
     let place = with_two_sources();
-    insta::assert_snapshot!(place.run(&["sources"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["sources"]).shown(), @"
+    exit 0
+    --- stdout
+    bundled	9	bundled
+    user	missing	[ROOT]/home/.local/share/workflowlookup/workflows
+    project	3, 1 broken	workflows
+    project	missing	.workflowlookup/workflows
+
+    Hidden by a later file with the same id
+      handle-incident: handle-incident.json by workflows/deep/b.yaml
+
+    Findings
+    error[W001]: eof while parsing a value
+     --> workflows/broken.json:1:18
+      = try: the file ends too early: look for a missing bracket, brace or quote
+    `workflowlookup validate FILE` shows them in place
+    ");
     let json = place.run(&["sources", "--json"]).json();
     let project = &json["sources"][2];
     assert_eq!(project["source"], "project");

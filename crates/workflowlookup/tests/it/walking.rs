@@ -38,10 +38,36 @@ fn looping() -> Place {
 #[test]
 fn the_first_step_and_the_command_that_goes_on() {
     let place = looping();
-    insta::assert_snapshot!(place.run(&["next", "sweep"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["next", "sweep"]).shown(), @"
+    exit 0
+    --- stdout
+    List the rooms (list-rooms)
+
+    Put the rooms into `rooms`.
+
+    when it is done:
+      workflowlookup next sweep --completed list-rooms
+    ");
     let rooms = r#"rooms=["hall", "it's a \"den\""]"#;
     let done = place.run(&["next", "sweep", "--completed", "list-rooms", "--context", rooms]);
-    insta::assert_snapshot!(done.shown(), @"");
+    insta::assert_snapshot!(done.shown(), @r#"
+    exit 0
+    --- stdout
+    Sweep (sweep-it)
+
+    Loop `each-room` (Each room): iteration 1 of 2.
+
+    Sweep the hall.
+
+    Your output will be checked for:
+    - Say that it is swept
+    - Say it in a few words
+
+    When this step is done, ask for the next one with the `state` of this answer merged into `context`, and leave `sweep-it` out of `completedSteps`.
+
+    when it is done:
+      workflowlookup next sweep --completed list-rooms --context '_loops={"each-room":{"done":["sweep-it"],"items":["hall","it'\''s a \"den\""],"iteration":1}}' --context 'rooms=["hall","it'\''s a \"den\""]'
+    "#);
 }
 
 /// The last line of each answer, typed into a shell, leads through the whole workflow.
@@ -66,7 +92,15 @@ fn the_command_that_goes_on_really_does() {
             _ => break,
         }
     }
-    insta::assert_debug_snapshot!(steps, @"");
+    insta::assert_debug_snapshot!(steps, @r#"
+    [
+        "List the rooms (list-rooms)",
+        "Sweep (sweep-it)",
+        "Sweep (sweep-it)",
+        "Rest (rest)",
+        "The workflow is complete: every step is done or does not apply.",
+    ]
+    "#);
 }
 
 #[test]
@@ -112,10 +146,39 @@ fn check_says_what_is_missing() {
     let place = looping();
     place.write("out.txt", "clean");
     let check = ["check", "sweep", "sweep-it", "--output"];
-    insta::assert_snapshot!(place.run(&[&check[..], &["out.txt"]].concat()).shown(), @"");
-    insta::assert_snapshot!(place.run(&[&check[..], &["out.txt", "--json"]].concat()).shown(), @"");
+    insta::assert_snapshot!(place.run(&[&check[..], &["out.txt"]].concat()).shown(), @r#"
+    exit 1
+    --- stdout
+    not valid
+      - Say that it is swept
+      - Say it in a few words
+    what to change:
+      - Review validation criteria and adjust output accordingly.
+      - Include the text "swept", spelt exactly so.
+      - Write at least 7 more characters: it has 5, and needs 12.
+    "#);
+    insta::assert_snapshot!(place.run(&[&check[..], &["out.txt", "--json"]].concat()).shown(), @r#"
+    exit 1
+    --- stdout
+    {
+      "valid": false,
+      "issues": [
+        "Say that it is swept",
+        "Say it in a few words"
+      ],
+      "suggestions": [
+        "Review validation criteria and adjust output accordingly.",
+        "Include the text \"swept\", spelt exactly so.",
+        "Write at least 7 more characters: it has 5, and needs 12."
+      ]
+    }
+    "#);
     let done = place.run_with_input(&[&check[..], &["-"]].concat(), "The hall is swept.");
-    insta::assert_snapshot!(done.shown(), @"");
+    insta::assert_snapshot!(done.shown(), @"
+    exit 0
+    --- stdout
+    valid
+    ");
 }
 
 #[test]
@@ -147,12 +210,46 @@ steps:
 #[test]
 fn what_makes_no_sense_is_refused() {
     let place = looping();
-    insta::assert_snapshot!(place.run(&["next", "sweep", "--completed", "list-room"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["next", "sweep", "--current", "nowhere-near"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["next", "sweep", "--completed", "list-room"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow has no step `list-room`
+      try: did you mean `list-rooms`?
+    ");
+    insta::assert_snapshot!(place.run(&["next", "sweep", "--current", "nowhere-near"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow has no step `nowhere-near`
+      try: `workflowlookup show sweep` shows its steps
+    ");
     let state = r#"_loops={"each-room": {"iteration": 99}}"#;
-    insta::assert_snapshot!(place.run(&["next", "sweep", "--context", state, "--json"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["check", "sweep", "sweep", "--output", "-"]).shown(), @"");
-    insta::assert_snapshot!(place.run(&["check", "sweep", "rest", "--output", "gone.txt"]).shown(), @"");
+    insta::assert_snapshot!(place.run(&["next", "sweep", "--context", state, "--json"]).shown(), @r#"
+    exit 1
+    --- stdout
+    {
+      "error": {
+        "code": -32005,
+        "message": "State error",
+        "data": {
+          "completedSteps": [],
+          "details": "`_loops` says about loop `each-room` what cannot be: it runs, but its items are missing",
+          "nearest": []
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(place.run(&["check", "sweep", "sweep", "--output", "-"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the workflow has no step `sweep`
+      try: did you mean `sweep-it`?
+    ");
+    insta::assert_snapshot!(place.run(&["check", "sweep", "rest", "--output", "gone.txt"]).shown(), @"
+    exit 1
+    --- stderr
+    error: the output `gone.txt` cannot be read: No such file or directory (os error 2)
+      try: name a file, or `-` for standard input
+    ");
 }
 
 /// What the documents of the product's order print.
