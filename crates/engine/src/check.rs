@@ -9,8 +9,7 @@ use workflow::{Context, Variables, Workflow};
 use crate::compiled::Compiled;
 use crate::criteria::{self, Unusable};
 use crate::guidance::applies;
-use crate::loops::LoopState;
-use crate::next::body;
+use crate::loops::{LoopState, body};
 use crate::refusal::Refusal;
 
 const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output accordingly.";
@@ -40,7 +39,7 @@ impl Checker {
         context: &Context,
     ) -> Result<Verdict, Refusal> {
         let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
-        let state = LoopState::of(workflow, context)?.unwrap_or_default();
+        let state = LoopState::of(workflow, context)?;
         let mut variables = Variables::new(context);
         bind_loops_around(workflow, &workflow.steps, step, &state, &mut variables);
         let Step::Plain(found) = found else {
@@ -85,14 +84,20 @@ impl Checker {
         if whole.passed() {
             return Ok(Verdict { valid: true, issues: Vec::new(), suggestions: Vec::new() });
         }
-        let mut blamed = Vec::new();
-        whole.blame(true, &mut blamed);
+        let mut culprits = Vec::new();
+        whole.blame(true, Way::Only, &mut culprits);
         let mut issues = Vec::new();
         let mut suggestions = vec![FIRST_SUGGESTION.to_owned()];
-        for (rule, wanted) in blamed {
+        for Culprit { rule, wanted, way } in culprits {
             add_once(&mut issues, rule.message.to_string());
             for advice in criteria::advice(&rule.kind, wanted, output, &self.compiled) {
-                add_once(&mut suggestions, advice);
+                add_once(
+                    &mut suggestions,
+                    match way {
+                        Way::Only => advice,
+                        Way::OneOfSeveral => format!("One way: {advice}"),
+                    },
+                );
             }
         }
         Ok(Verdict { valid: false, issues, suggestions })
@@ -161,22 +166,43 @@ impl<'w> Tried<'w> {
         }
     }
 
-    /// Collects the rules because of which this did not come out as wanted, each with how it should
-    /// have come out. Under a `not` the wish turns around.
-    fn blame(&self, wanted: bool, blamed: &mut Vec<(&'w Rule, bool)>) {
+    /// Collects the rules because of which this did not come out as wanted. Under a `not` the wish
+    /// turns around.
+    fn blame(&self, wanted: bool, way: Way, culprits: &mut Vec<Culprit<'w>>) {
         if self.passed() == wanted {
             return;
         }
         match self {
-            Self::Rule { rule, .. } => blamed.push((rule, wanted)),
+            Self::Rule { rule, .. } => culprits.push(Culprit { rule, wanted, way }),
             Self::Group { logic, members, .. } => {
+                let is_choice = match logic {
+                    Logic::All => !wanted,
+                    Logic::Any => wanted,
+                    Logic::None => false,
+                };
+                let way = if is_choice && members.len() > 1 { Way::OneOfSeveral } else { way };
                 let wanted = wanted == (*logic != Logic::None);
                 for member in members {
-                    member.blame(wanted, blamed);
+                    member.blame(wanted, way, culprits);
                 }
             }
         }
     }
+}
+
+/// A rule that made the whole fail.
+struct Culprit<'w> {
+    rule: &'w Rule,
+    /// How it should have come out.
+    wanted: bool,
+    way: Way,
+}
+
+/// Whether a culprit must change, or is one of several of which one suffices.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Only,
+    OneOfSeveral,
 }
 
 fn not_blank(output: &str) -> Verdict {

@@ -9,7 +9,7 @@ use workflow::criteria::{Check, Composition, Criteria, Rule};
 use workflow::definition::{LoopStep, PlainStep};
 use workflow::template::fill;
 
-use crate::next::{End, Note, Running, Search, confirms};
+use crate::next::{End, Note, Running, Search, What, is_confirmed};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,12 +59,19 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
         prompt.paragraph("Your output will be checked for:");
         for check in criteria.checks() {
-            prompt.check(check, variables, 0);
+            prompt.check(check, variables, Sense::Wanted, 0);
         }
     }
-    let requires_confirmation =
-        search.confirms || confirms(step.require_confirmation.as_ref(), variables);
-    if requires_confirmation {
+    let mut requires_confirmation = false;
+    for running in search.running.iter().filter(|running| running.confirms) {
+        requires_confirmation = true;
+        prompt.paragraph(&format!(
+            "Before you begin, have a person confirm that loop `{}` shall run.",
+            running.step.id
+        ));
+    }
+    if is_confirmed(step.require_confirmation.as_ref(), variables) {
+        requires_confirmation = true;
         prompt.paragraph("Have a person confirm the result before you go on.");
     }
     if !search.running.is_empty() {
@@ -86,38 +93,41 @@ fn iteration(running: &Running<'_>) -> String {
     let LoopStep { id, title, r#loop, .. } = running.step;
     let bound = r#loop.max_iterations;
     let of = match running.total {
-        Some(total) => format!("of {}", total.min(bound)),
-        None => format!("of at most {bound}"),
+        Some(total) if total <= bound => format!("of {total}"),
+        _ => format!("of at most {bound}"),
     };
     format!("Loop `{id}` ({title}): iteration {} {of}.", running.iteration)
 }
 
 fn describe(note: &Note<'_>) -> String {
-    match note {
-        Note::Lacking { step, lacking } => format!(
-            "Loop `{}` did not run: it needs the {} `{}` in the context. To run it, set the variable and ask again.",
-            step.id, lacking.wanted, lacking.variable
-        ),
-        Note::Ended { step, iterations, end } => {
-            let id = &step.id;
-            let times = match iterations {
-                1 => "1 iteration".to_owned(),
-                times => format!("{times} iterations"),
-            };
-            let ended = match end {
-                End::Finished => format!("Loop `{id}` ended after {times}."),
-                End::Bound => format!(
-                    "Loop `{id}` was stopped by its bound after {times}; by its own measure it was not finished. \
-                     Say so in what you report."
-                ),
-                End::Idle => format!(
-                    "Loop `{id}` was stopped after {times}, because no step of it applied any more. \
-                     Say so in what you report."
-                ),
-            };
-            format!("{ended} Add `{id}` to `completedSteps`.")
+    let id = &note.step.id;
+    let (iterations, end, unseen, inner) = match &note.what {
+        What::Lacking(lacking) => {
+            return format!(
+                "Loop `{id}` did not run: it needs the {} `{}` in the context. To run it, set the variable and ask \
+                 again.",
+                lacking.wanted, lacking.variable
+            );
         }
+        What::Ended { iterations, end, unseen, inner } => (*iterations, *end, *unseen, *inner),
+    };
+    let plural = if iterations == 1 { "" } else { "s" };
+    let idly = if unseen { ", in which no step applied" } else { "" };
+    let mut text = match end {
+        End::Finished => format!("Loop `{id}` ended after {iterations} iteration{plural}{idly}."),
+        End::Bound => format!(
+            "Loop `{id}` was stopped by its bound after {iterations} iteration{plural}{idly}; by its own measure it \
+             was not finished. Say so in what you report."
+        ),
+        End::Idle => format!(
+            "Loop `{id}` was given up after {iterations} iteration{plural}, because no step of it applied any more. \
+             Say so in what you report."
+        ),
+    };
+    if !inner {
+        text += &format!(" Add `{id}` to `completedSteps`.");
     }
+    text
 }
 
 /// The messages of the rules that apply, each once, in file order.
@@ -135,11 +145,18 @@ pub(crate) fn applies(rule: &Rule, variables: &Variables<'_>) -> bool {
     rule.condition.as_ref().is_none_or(|condition| condition.holds(variables))
 }
 
+/// Whether a check shall pass, or stands under a `not`, where all and any change places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    Wanted,
+    Unwanted,
+}
+
 #[derive(Default)]
 struct Prompt<'a> {
     text: String,
-    /// The messages that are listed already, with how deep they stand.
-    listed: Vec<(usize, &'a str)>,
+    /// The messages that stand in the innermost list already.
+    listed: Vec<&'a str>,
 }
 
 impl<'a> Prompt<'a> {
@@ -157,37 +174,49 @@ impl<'a> Prompt<'a> {
 
     /// A check as a list, with the logic of its compositions in words. Rules inside a `not` say what
     /// is wanted in their messages, so they stand like any other.
-    fn check(&mut self, check: &'a Check, variables: &Variables<'_>, depth: usize) {
+    fn check(&mut self, check: &'a Check, variables: &Variables<'_>, sense: Sense, depth: usize) {
         let parts = match check {
             Check::Rule(rule) => return self.rule(rule, variables, depth),
             Check::Composition(parts) => parts,
         };
         for part in parts {
-            let heading = match part {
-                Composition::Not(member) => {
-                    member.each_rule(&mut |rule| self.rule(rule, variables, depth));
+            let applicable = |member: &&Check| has_applicable(member, variables);
+            let members: Vec<&Check> = part.members().iter().filter(applicable).collect();
+            let heading = match (part, sense) {
+                (Composition::Not(member), Sense::Wanted) => {
+                    self.check(member, variables, Sense::Unwanted, depth);
                     continue;
                 }
-                _ if !part.members().iter().any(|member| has_applicable(member, variables)) => {
+                (Composition::Not(member), Sense::Unwanted) => {
+                    self.check(member, variables, Sense::Wanted, depth);
                     continue;
                 }
-                Composition::And(_) if depth == 0 => None,
-                Composition::And(_) => Some("all of these:"),
-                Composition::Or(_) => Some("at least one of these:"),
+                _ if members.len() < 2 => None,
+                (Composition::And(_), Sense::Wanted) | (Composition::Or(_), Sense::Unwanted) => {
+                    (depth > 0).then_some("all of these:")
+                }
+                (Composition::Or(_), Sense::Wanted) | (Composition::And(_), Sense::Unwanted) => {
+                    Some("at least one of these:")
+                }
             };
-            if let Some(heading) = heading {
-                self.item(depth, heading);
+            let Some(heading) = heading else {
+                for member in members {
+                    self.check(member, variables, sense, depth);
+                }
+                continue;
+            };
+            self.item(depth, heading);
+            let around = std::mem::take(&mut self.listed);
+            for member in members {
+                self.check(member, variables, sense, depth + 1);
             }
-            for member in part.members() {
-                self.check(member, variables, depth + usize::from(heading.is_some()));
-            }
+            self.listed = around;
         }
     }
 
     fn rule(&mut self, rule: &'a Rule, variables: &Variables<'_>, depth: usize) {
-        let line = (depth, &*rule.message);
-        if applies(rule, variables) && !self.listed.contains(&line) {
-            self.listed.push(line);
+        if applies(rule, variables) && !self.listed.contains(&&*rule.message) {
+            self.listed.push(&rule.message);
             self.item(depth, &rule.message);
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use workflow::definition::{Count, Loop, LoopKind, Step, index_name, item_name};
+use workflow::definition::{Body, Count, Loop, LoopKind, LoopStep, Step, index_name, item_name};
 use workflow::{Context, Variables, Workflow};
 
 use crate::refusal::Refusal;
@@ -15,16 +15,16 @@ use crate::refusal::Refusal;
 /// The context key under which loop progress travels.
 const KEY: &str = "_loops";
 
-/// The progress of every loop that has started and is not yet reported as completed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The progress of every loop that has started and is not yet reported as completed. A loop inside
+/// another is in here while it runs; once it has ended, the outer one counts it as done.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct LoopState {
     #[serde(rename = "_loops")]
     pub loops: BTreeMap<String, LoopProgress>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with the loop's progress")]
 pub struct LoopProgress {
     /// The iteration that runs, from 1.
     pub iteration: u32,
@@ -50,42 +50,61 @@ pub(crate) struct Lacking {
 }
 
 impl LoopState {
-    /// The progress that a context carries, if any. Refused where it is not one of ours.
-    pub(crate) fn of(workflow: &Workflow, context: &Context) -> Result<Option<Self>, Refusal> {
-        let Some(value) = context.get(KEY) else {
-            return Ok(None);
+    /// The progress that a context carries. Refused where it is not one of ours.
+    pub(crate) fn of(workflow: &Workflow, context: &Context) -> Result<Self, Refusal> {
+        let mut state = Self::default();
+        let entries = match context.get(KEY) {
+            None => return Ok(state),
+            Some(Value::Object(entries)) => entries,
+            Some(_) => return Err(bad_state(format!("`{KEY}` in the context is not an object"))),
         };
-        let loops: BTreeMap<String, LoopProgress> =
-            Deserialize::deserialize(value).map_err(|error| {
-                bad_state(format!("`{KEY}` in the context cannot be read: {error}"))
-            })?;
-        for (id, progress) in &loops {
+        for (id, entry) in entries {
             let Some(Step::Loop(step)) = workflow.step(id) else {
                 return Err(bad_state(format!(
                     "`{KEY}` names `{id}`, which is no loop of the workflow"
                 )));
             };
-            let bound = step.r#loop.max_iterations;
-            if !(1..=bound).contains(&progress.iteration) {
-                let details = format!(
-                    "`{KEY}` says that loop `{id}` is in iteration {}, but it has 1 to {bound}",
-                    progress.iteration
-                );
-                return Err(bad_state(details));
-            }
+            let progress = LoopProgress::deserialize(entry).map_err(|error| {
+                bad_state(format!("`{KEY}` says about loop `{id}` what cannot be read: {error}"))
+            })?;
+            progress.check(&step.r#loop).map_err(|problem| {
+                bad_state(format!("`{KEY}` says about loop `{id}` what cannot be: {problem}"))
+            })?;
             if let Some(unknown) = progress.done.iter().find(|step| workflow.step(step).is_none()) {
                 let details =
                     format!("`{KEY}` says that loop `{id}` has done `{unknown}`, which is no step");
                 return Err(bad_state(details));
             }
-            let lacks_items = matches!(step.r#loop.kind, LoopKind::ForEach { .. })
-                && !progress.ended
-                && progress.items.is_none();
-            if lacks_items {
-                return Err(bad_state(format!("`{KEY}` lacks the items of loop `{id}`")));
-            }
+            state.loops.insert(id.clone(), progress);
         }
-        Ok(Some(Self { loops }))
+        Ok(state)
+    }
+
+    /// Forgets the loops among these steps and inside them: they start anew in each iteration of the
+    /// loop around them, whatever an agent has kept of them.
+    pub(crate) fn forget(&mut self, workflow: &Workflow, steps: &[Step]) {
+        if !self.loops.is_empty() {
+            each_inside(workflow, steps, &mut |step| drop(self.loops.remove(step.id())));
+        }
+    }
+
+    /// Takes out the loops of a body that have ended: the loop around them counts them as done, like
+    /// any other step, and the agent has nothing to report.
+    pub(crate) fn take_ended(&mut self, body: &[Step]) -> impl Iterator<Item = String> {
+        body.iter().filter_map(|step| {
+            self.loops.get(step.id()).filter(|progress| progress.ended)?;
+            self.loops.remove_entry(step.id()).map(|(id, _)| id)
+        })
+    }
+
+    /// Drops a loop that the agent reports as completed, and what runs inside if it was cut short.
+    pub(crate) fn drop_reported(&mut self, workflow: &Workflow, step: &Step) {
+        let dropped = self.loops.remove(step.id());
+        if let Step::Loop(step) = step
+            && dropped.is_some_and(|progress| !progress.ended)
+        {
+            self.forget(workflow, body(workflow, step));
+        }
     }
 }
 
@@ -94,6 +113,26 @@ fn bad_state(details: String) -> Refusal {
 }
 
 impl LoopProgress {
+    /// Whether a loop with these settings can stand here.
+    fn check(&self, settings: &Loop) -> Result<(), String> {
+        let bound = settings.max_iterations;
+        let most = match &settings.kind {
+            _ if self.ended => bound,
+            LoopKind::ForEach { .. } if self.items.is_none() => {
+                return Err("it runs, but its items are missing".to_owned());
+            }
+            LoopKind::For { count: Count::Variable(_) } if self.count.is_none() => {
+                return Err("it runs, but its count is missing".to_owned());
+            }
+            _ => self.total(settings).map_or(bound, |total| total.min(bound)),
+        };
+        match self.iteration {
+            0 => Err("iteration 0, but iterations count from 1".to_owned()),
+            beyond if beyond > most => Err(format!("iteration {beyond} of at most {most}")),
+            _ => Ok(()),
+        }
+    }
+
     /// A loop about to start: what it goes through is fixed now.
     pub(crate) fn start(settings: &Loop, variables: &Variables<'_>) -> Result<Self, Lacking> {
         let mut progress = Self::default();
@@ -155,6 +194,31 @@ impl LoopProgress {
             let item = items.get(index as usize).cloned().unwrap_or_default();
             variables.bind(item_name(item_var), item);
             variables.bind(index_name(index_var), index.into());
+        }
+    }
+}
+
+/// The steps of a loop's body, wherever they are written.
+pub(crate) fn body<'a>(workflow: &'a Workflow, step: &'a LoopStep) -> &'a [Step] {
+    match &step.body {
+        Body::Steps(steps) => steps,
+        Body::Named(id) => {
+            let named = workflow.steps.iter().find(|step| step.id() == &**id);
+            named.map(std::slice::from_ref).unwrap_or_default()
+        }
+    }
+}
+
+/// Every step that runs inside these, and they themselves.
+pub(crate) fn each_inside<'a>(
+    workflow: &'a Workflow,
+    steps: &'a [Step],
+    visit: &mut dyn FnMut(&'a Step),
+) {
+    for step in steps {
+        visit(step);
+        if let Step::Loop(inner) = step {
+            each_inside(workflow, body(workflow, inner), visit);
         }
     }
 }

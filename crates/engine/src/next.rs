@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use workflow::definition::{Body, Confirmation, LoopStep, PlainStep, Step};
+use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::{Condition, Context, Variables, Workflow};
 
 use crate::guidance::{Guidance, compose};
-use crate::loops::{Lacking, LoopProgress, LoopState};
+use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside};
 use crate::refusal::{Refusal, nearest_step};
 
 /// How many iterations without an eligible step one answer looks through, over all loops.
@@ -57,21 +57,21 @@ pub fn next<'a, Id: AsRef<str>>(
 ) -> Result<Next<'a>, Refusal> {
     let completed: HashSet<&str> = progress.completed.iter().map(AsRef::as_ref).collect();
     check_ids(workflow, &completed, progress.current)?;
-    let passed_back = LoopState::of(workflow, progress.context)?;
     let mut search = Search {
         workflow,
         completed: &completed,
-        has_state: passed_back.is_some(),
-        state: passed_back.unwrap_or_default(),
+        state: LoopState::of(workflow, progress.context)?,
         variables: Variables::new(progress.context),
         running: Vec::new(),
         notes: Vec::new(),
-        confirms: false,
         idle: 0,
     };
-    search.state.loops.retain(|id, _| !completed.contains(id.as_str()));
     let named = named_bodies(workflow);
     let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
+    // Only a loop that stands here can be reported: one inside another is that one's business.
+    for step in top.clone().filter(|step| completed.contains(step.id())) {
+        search.state.drop_reported(workflow, step);
+    }
     let step = search.first(top, &Done::Reported(&completed))?;
     let guidance = compose(&search, step);
     Ok(Next {
@@ -99,15 +99,12 @@ impl<'a> StepView<'a> {
 pub(crate) struct Search<'a, 's> {
     pub(crate) workflow: &'a Workflow,
     completed: &'s HashSet<&'s str>,
-    /// Whether the context carried loop progress.
-    has_state: bool,
     state: LoopState,
     pub(crate) variables: Variables<'a>,
     /// The loops around the step that was found, outermost first.
     pub(crate) running: Vec<Running<'a>>,
+    /// At most one for each loop, the latest.
     pub(crate) notes: Vec<Note<'a>>,
-    /// A loop that starts with the step found wants a person to confirm.
-    pub(crate) confirms: bool,
     idle: usize,
 }
 
@@ -116,20 +113,27 @@ pub(crate) struct Running<'a> {
     pub(crate) step: &'a LoopStep,
     pub(crate) iteration: u32,
     pub(crate) total: Option<u32>,
+    /// It starts with the step found, and wants a person to confirm before.
+    pub(crate) confirms: bool,
 }
 
 /// Something about a loop that the agent should know before it goes on.
-pub(crate) enum Note<'a> {
+pub(crate) struct Note<'a> {
+    pub(crate) step: &'a LoopStep,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
     Ended {
-        step: &'a LoopStep,
         iterations: u32,
         end: End,
+        /// It has also begun since the last answer: the agent has not seen a step of it.
+        unseen: bool,
+        /// It stands inside a running loop, which remembers that it is done.
+        inner: bool,
     },
     /// The loop did not start: its variable is missing.
-    Lacking {
-        step: &'a LoopStep,
-        lacking: Lacking,
-    },
+    Lacking(Lacking),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +190,8 @@ impl<'a> Search<'a, '_> {
     /// Goes on with a loop, or starts it; `None` where it has nothing (more) to do.
     fn enter(&mut self, step: &'a LoopStep) -> Result<Option<&'a PlainStep>, Refusal> {
         let settings = &step.r#loop;
-        let body = self.body(step);
+        let body = body(self.workflow, step);
+        let mut confirms = false;
         let mut progress = match self.state.loops.remove(&*step.id) {
             Some(progress) if progress.ended => {
                 self.state.loops.insert(step.id.to_string(), progress);
@@ -198,19 +203,24 @@ impl<'a> Search<'a, '_> {
                 match LoopProgress::start(settings, &self.variables) {
                     Ok(progress) => progress,
                     Err(lacking) => {
-                        self.notes.push(Note::Lacking { step, lacking });
+                        self.note(step, What::Lacking(lacking));
                         return Ok(None);
                     }
                 }
             }
         };
+        let unseen = progress.iteration == 0;
+        // An iteration that begins and ends within this answer is an idle one.
+        let mut is_new = false;
         let end = loop {
             if progress.iteration > 0 {
                 let depth = self.variables.depth();
                 progress.bind(settings, &mut self.variables);
                 let total = progress.total(settings);
-                self.running.push(Running { step, iteration: progress.iteration, total });
+                let iteration = progress.iteration;
+                self.running.push(Running { step, iteration, total, confirms });
                 let found = self.first(body.iter(), &Done::InIteration(&progress.done))?;
+                progress.done.extend(self.state.take_ended(body));
                 if let Some(found) = found {
                     // The innermost loop counts the step that is handed out as done.
                     if body.iter().any(|step| step.id() == &*found.id) {
@@ -221,10 +231,10 @@ impl<'a> Search<'a, '_> {
                 }
                 self.running.pop();
                 self.variables.unbind(depth);
-                self.idle += usize::from(progress.done.is_empty());
-            }
-            if self.idle > IDLE_ITERATIONS_MAX {
-                break End::Idle;
+                self.idle += usize::from(is_new);
+                if is_new && self.idle > IDLE_ITERATIONS_MAX {
+                    break End::Idle;
+                }
             }
             if !progress.wants_more(settings, &mut self.variables) {
                 break End::Finished;
@@ -232,77 +242,72 @@ impl<'a> Search<'a, '_> {
             if progress.iteration >= settings.max_iterations {
                 break End::Bound;
             }
-            if progress.iteration == 0
-                && confirms(step.require_confirmation.as_ref(), &self.variables)
-            {
-                self.confirms = true;
+            if progress.iteration == 0 {
+                confirms = is_confirmed(step.require_confirmation.as_ref(), &self.variables);
             }
             progress.iteration += 1;
+            is_new = true;
             progress.done.clear();
-            forget(&mut self.state, self.workflow, body);
+            self.state.forget(self.workflow, body);
         };
-        forget(&mut self.state, self.workflow, body);
         // A loop that never began is like a step that does not apply: it may still come.
         if progress.iteration > 0 {
-            self.notes.push(Note::Ended { step, iterations: progress.iteration, end });
-            let ended =
-                LoopProgress { iteration: progress.iteration, ended: true, ..Default::default() };
+            let iterations = progress.iteration;
+            let inner = !self.running.is_empty();
+            self.note(step, What::Ended { iterations, end, unseen, inner });
+            let ended = LoopProgress { iteration: iterations, ended: true, ..Default::default() };
             self.state.loops.insert(step.id.to_string(), ended);
         }
         Ok(None)
     }
 
-    fn body(&self, step: &'a LoopStep) -> &'a [Step] {
-        body(self.workflow, step)
+    fn note(&mut self, step: &'a LoopStep, what: What) {
+        self.notes.retain(|note| note.step.id != step.id);
+        self.notes.push(Note { step, what });
     }
 
     /// An agent that reports a loop's steps as completed but has dropped the loop's progress would walk
     /// the first iteration for ever. Tell it.
-    fn refuse_lost_state(&self, step: &LoopStep, body: &[Step]) -> Result<(), Refusal> {
-        let reported = body.iter().find(|inner| self.completed.contains(inner.id()));
-        match reported {
-            Some(inner) if !self.has_state && self.running.is_empty() => {
-                let details = format!(
-                    "`{}` is reported as completed, but the progress of its loop `{}` is missing",
-                    inner.id(),
-                    step.id
-                );
-                Err(Refusal::BadState { details })
+    fn refuse_lost_state(&self, step: &LoopStep, body: &'a [Step]) -> Result<(), Refusal> {
+        if !self.running.is_empty() {
+            return Ok(());
+        }
+        let mut reported = Vec::new();
+        each_inside(self.workflow, body, &mut |inner| {
+            reported.extend(Some(inner.id()).filter(|id| self.completed.contains(id)));
+        });
+        let Some(lost) = reported.into_iter().find(|id| !self.ran_elsewhere(id)) else {
+            return Ok(());
+        };
+        let details = format!(
+            "`{lost}` is reported as completed, but the progress of its loop `{}` is missing",
+            step.id
+        );
+        Err(Refusal::BadState { details })
+    }
+
+    /// Whether a loop that has begun may have run this step: loops can share a body.
+    fn ran_elsewhere(&self, id: &str) -> bool {
+        let mut ran = false;
+        self.workflow.each_step(&mut |step| {
+            let Step::Loop(other) = step else {
+                return;
+            };
+            if self.completed.contains(&*other.id) || self.state.loops.contains_key(&*other.id) {
+                let body = body(self.workflow, other);
+                each_inside(self.workflow, body, &mut |inner| ran |= inner.id() == id);
             }
-            _ => Ok(()),
-        }
+        });
+        ran
     }
 }
 
-/// The steps of a loop's body, wherever they are written.
-pub(crate) fn body<'a>(workflow: &'a Workflow, step: &'a LoopStep) -> &'a [Step] {
-    match &step.body {
-        Body::Steps(steps) => steps,
-        Body::Named(id) => {
-            let named = workflow.steps.iter().find(|step| step.id() == &**id);
-            named.map(std::slice::from_ref).unwrap_or_default()
-        }
-    }
-}
-
-pub(crate) fn confirms(confirmation: Option<&Confirmation>, variables: &Variables<'_>) -> bool {
+/// Whether a person is asked to confirm.
+pub(crate) fn is_confirmed(confirmation: Option<&Confirmation>, variables: &Variables<'_>) -> bool {
     match confirmation {
         None => false,
         Some(Confirmation::Always(flag)) => *flag,
         Some(Confirmation::Where(condition)) => condition.holds(variables),
-    }
-}
-
-/// Inner loops start anew in each iteration.
-fn forget(state: &mut LoopState, workflow: &Workflow, steps: &[Step]) {
-    if state.loops.is_empty() {
-        return;
-    }
-    for step in steps {
-        if let Step::Loop(inner) = step {
-            state.loops.remove(&*inner.id);
-            forget(state, workflow, body(workflow, inner));
-        }
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Refusal {
     #[error("the criteria of step `{step}` cannot be used: {}", details.join("; "))]
     UnusableCriteria { step: String, details: Vec<String> },
     /// A JSON Schema in a rule of the step is malformed.
-    #[error("a schema of step `{step}` is malformed: {}", details.join("; "))]
+    #[error("the criteria of step `{step}` cannot be used: {}", details.join("; "))]
     MalformedSchema { step: String, details: Vec<String> },
 }
 

@@ -81,7 +81,15 @@ fn check(workflow: &Workflow, arguments: &Value) -> String {
 }
 
 fn refused(refusal: &Refusal) -> String {
-    format!("refused: {refusal}\n   hint: {}", refusal.hint().unwrap_or_default())
+    let kind = match refusal {
+        Refusal::StepNotFound { .. } => "step not found",
+        Refusal::UnknownCompleted { .. } => "unknown completed",
+        Refusal::BadState { .. } => "bad state",
+        Refusal::UnusableCriteria { .. } => "unusable criteria",
+        Refusal::MalformedSchema { .. } => "malformed schema",
+    };
+    let hint = refusal.hint().map(|hint| format!("\n   hint: {hint}"));
+    format!("refused ({kind}): {refusal}{}", hint.unwrap_or_default())
 }
 
 fn walk(workflow: &Workflow, arguments: &Value) -> String {

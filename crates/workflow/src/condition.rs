@@ -6,16 +6,16 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
-use crate::serial::present;
+use crate::serial::{Distinct, Fields, present};
 use crate::variables::{Variables, compare, equal, is_truthy};
 
 mod satisfiable;
 
 /// One condition. Everything in it must hold; an empty one always does.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(from = "ConditionFields")]
+#[serde(from = "Fields<ConditionFields>")]
 pub struct Condition {
     /// The variable that the comparisons look at.
     pub var: Option<Box<str>>,
@@ -43,17 +43,18 @@ pub enum Clause {
 /// An expression over the context. Everything in one object must hold; an empty object is true.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Condition")]
+#[schemars(rename = "Condition", extend("dependentRequired" = comparisons_need_var()))]
 struct ConditionFields {
     /// The context variable to look at: an exact key, or a dotted path. Alone it tests for truth:
     /// absent, null, false, 0 and "" are false.
     #[serde(default, deserialize_with = "present")]
+    #[schemars(length(min = 1))]
     var: Option<Box<str>>,
     /// The variable equals this value. Typed and deep: "5" is not 5.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "Distinct::present")]
     equals: Option<Value>,
     /// The variable is absent or differs from this value.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "Distinct::present")]
     not_equals: Option<Value>,
     /// The variable is a number greater than this one.
     #[serde(default, deserialize_with = "present")]
@@ -68,10 +69,10 @@ struct ConditionFields {
     #[serde(default, deserialize_with = "present")]
     lte: Option<Number>,
     /// The variable equals one of these values.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "Distinct::present_list")]
     r#in: Option<Vec<Value>>,
     /// The variable is a text with this part, or a list with this item.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "Distinct::present")]
     contains: Option<Value>,
     /// All of these hold. An empty list is true.
     #[serde(default, deserialize_with = "present")]
@@ -84,8 +85,8 @@ struct ConditionFields {
     not: Option<Box<Condition>>,
 }
 
-impl From<ConditionFields> for Condition {
-    fn from(fields: ConditionFields) -> Self {
+impl From<Fields<ConditionFields>> for Condition {
+    fn from(Fields(fields): Fields<ConditionFields>) -> Self {
         let clauses = [
             fields.equals.map(Clause::Equals),
             fields.not_equals.map(Clause::NotEquals),
@@ -101,6 +102,11 @@ impl From<ConditionFields> for Condition {
         ];
         Self { var: fields.var, clauses: clauses.into_iter().flatten().collect() }
     }
+}
+
+fn comparisons_need_var() -> Value {
+    let comparisons = ["equals", "not_equals", "gt", "gte", "lt", "lte", "in", "contains"];
+    comparisons.into_iter().map(|name| (name.to_owned(), json!(["var"]))).collect()
 }
 
 impl JsonSchema for Condition {

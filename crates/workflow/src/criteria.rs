@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::condition::Condition;
-use crate::serial::{Whole, present};
-use crate::shape::choose;
+use crate::serial::{Distinct, Fields, Whole, present};
+use crate::shape::{choose, needs};
 
 /// `validationCriteria`: one check, or a list of which all must pass.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ pub enum Criteria {
 
 /// A rule, or a composition of checks.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "CheckFields")]
+#[serde(try_from = "Fields<CheckFields>")]
 pub enum Check {
     Rule(Box<Rule>),
     /// Everything in it must hold; usually it is one `and`, `or` or `not`.
@@ -134,11 +134,10 @@ impl Composition {
     deny_unknown_fields,
     rename = "Rule",
     extend("allOf" = [
-        {"if": {"properties": {"type": {"const": "contains"}}}, "then": {"required": ["value"]}},
-        {"if": {"properties": {"type": {"const": "regex"}}}, "then": {"required": ["pattern"]}},
-        {"if": {"properties": {"type": {"const": "length"}}}, "then":
-            {"if": {"required": ["max"]}, "else": {"required": ["min"]}}},
-        {"if": {"properties": {"type": {"const": "schema"}}}, "then": {"required": ["schema"]}},
+        needs(&["contains"], "value"),
+        needs(&["regex"], "pattern"),
+        {"if": {"required": ["max"]}, "else": needs(&["length"], "min")},
+        needs(&["schema"], "schema"),
     ])
 )]
 #[expect(dead_code, reason = "written down for its schema; reading goes through CheckFields")]
@@ -220,10 +219,10 @@ enum RuleType {
     Schema,
 }
 
-impl TryFrom<CheckFields> for Check {
+impl TryFrom<Fields<CheckFields>> for Check {
     type Error = &'static str;
 
-    fn try_from(mut fields: CheckFields) -> Result<Self, Self::Error> {
+    fn try_from(Fields(mut fields): Fields<CheckFields>) -> Result<Self, Self::Error> {
         let fields = &mut fields;
         let check = match fields.r#type.take() {
             Some(kind) => Self::Rule(Box::new(Rule {
@@ -271,8 +270,9 @@ impl CheckFields {
             }
             RuleType::Schema => {
                 let schema = self.schema.take().ok_or("`schema` needs a `schema`")?;
-                if !schema.text().starts_with('{') {
-                    return Err("a `schema` is an object");
+                let read = serde_json::from_str(schema.text());
+                if !matches!(read, Ok(Distinct(Value::Object(_)))) {
+                    return Err("a `schema` is an object in which no key stands twice");
                 }
                 RuleKind::Schema { schema }
             }

@@ -11,8 +11,8 @@ use serde_json::json;
 use crate::condition::Condition;
 use crate::criteria::Criteria;
 use crate::limits::*;
-use crate::serial::{Whole, present};
-use crate::shape::choose;
+use crate::serial::{Fields, Whole, present};
+use crate::shape::{choose, needs};
 
 /// A workflow: steps that an agent takes one after the other, each with a check of what it produced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub struct Workflow {
 
 /// One entry of `steps` or of a loop's `body`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, try_from = "StepFields")]
+#[serde(untagged, try_from = "Fields<StepFields>")]
 pub enum Step {
     Plain(Box<PlainStep>),
     Loop(Box<LoopStep>),
@@ -172,7 +172,7 @@ pub enum Body {
 
 /// How a loop runs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "LoopFields")]
+#[serde(try_from = "Fields<LoopFields>")]
 pub struct Loop {
     pub kind: LoopKind,
     pub max_iterations: u32,
@@ -338,10 +338,10 @@ struct StepFields {
     model_hint: Option<Box<str>>,
 }
 
-impl TryFrom<StepFields> for Step {
+impl TryFrom<Fields<StepFields>> for Step {
     type Error = &'static str;
 
-    fn try_from(fields: StepFields) -> Result<Self, Self::Error> {
+    fn try_from(Fields(fields): Fields<StepFields>) -> Result<Self, Self::Error> {
         let Some(mark) = fields.r#type else {
             if fields.r#loop.is_some() || fields.body.is_some() {
                 return Err("a loop step needs `type`: \"loop\"");
@@ -386,9 +386,7 @@ impl TryFrom<StepFields> for Step {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Loop", extend("allOf" = [
-    {"if": {"properties": {"type": {"enum": ["while", "until"]}}}, "then": {"required": ["condition"]}},
-    {"if": {"properties": {"type": {"const": "for"}}}, "then": {"required": ["count"]}},
-    {"if": {"properties": {"type": {"const": "forEach"}}}, "then": {"required": ["items"]}},
+    needs(&["while", "until"], "condition"), needs(&["for"], "count"), needs(&["forEach"], "items"),
 ]))]
 struct LoopFields {
     /// `while` and `until` look at a condition before each iteration, `for` counts, `forEach` takes
@@ -431,10 +429,10 @@ enum LoopType {
     ForEach,
 }
 
-impl TryFrom<LoopFields> for Loop {
+impl TryFrom<Fields<LoopFields>> for Loop {
     type Error = &'static str;
 
-    fn try_from(mut fields: LoopFields) -> Result<Self, Self::Error> {
+    fn try_from(Fields(mut fields): Fields<LoopFields>) -> Result<Self, Self::Error> {
         let kind = match fields.r#type {
             LoopType::While | LoopType::Until => {
                 let condition = fields.condition.take().ok_or("the loop needs a `condition`")?;
@@ -521,7 +519,9 @@ impl JsonSchema for Step {
         let plain = generator.subschema_for::<PlainStep>();
         // Whoever writes `loop` or `body` means a loop, even where `type` is forgotten.
         let test = json!({"anyOf": [
-            {"required": ["type"]}, {"required": ["loop"]}, {"required": ["body"]},
+            {"required": ["type"], "properties": {"type": {"const": "loop"}}},
+            {"required": ["loop"]},
+            {"required": ["body"]},
         ]});
         choose(test, looping, plain)
     }

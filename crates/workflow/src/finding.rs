@@ -73,13 +73,30 @@ impl Finding {
     /// Whether this is inside some step's criteria: then the workflow stays usable, and only checking
     /// that step's output is not possible.
     pub fn is_in_criteria(&self) -> bool {
-        crate::pointer::segments(&self.pointer).any(|segment| segment == "validationCriteria")
+        is_in_criteria(self.code, &self.pointer)
     }
 
     /// Whether this keeps the whole workflow from being used.
     pub fn blocks(&self) -> bool {
-        self.is_error() && !self.is_in_criteria()
+        blocks(self.code, &self.pointer)
     }
+}
+
+pub(crate) fn blocks(code: Code, pointer: &str) -> bool {
+    code.severity() == Severity::Error && !is_in_criteria(code, pointer)
+}
+
+/// A way through steps and bodies to criteria that a step may have.
+fn is_in_criteria(code: Code, pointer: &str) -> bool {
+    let mut way = crate::pointer::segments(pointer);
+    while let Some(segment) = way.next() {
+        match segment.as_str() {
+            "steps" | "body" => drop(way.next()),
+            "validationCriteria" => return code != Code::UnknownField || way.next().is_some(),
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// `code`, `severity`, `file`, `line`, `column`, `pointer`, `message`, `hint`; what is not known is

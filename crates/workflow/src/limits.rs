@@ -23,6 +23,8 @@ pub const TEXT_RECOMMENDED: usize = 256;
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 /// How deep objects and lists may nest.
 pub const NESTING_MAX: usize = 64;
+/// How many loops may stand inside each other, by name or not.
+pub const LOOP_LEVELS_MAX: usize = 32;
 /// How many values a YAML file may come to once its aliases are expanded.
 pub const YAML_VALUES_MAX: usize = 100_000;
 

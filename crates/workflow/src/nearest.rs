@@ -1,9 +1,17 @@
 //! "Did you mean": the name nearest to one that does not exist.
 
+/// Comparing takes time and room: longer names, and more of them, are not looked at.
+const LENGTH_MAX: usize = 128;
+const CANDIDATES_MAX: usize = 1_000;
+
 /// The candidate nearest to `name`, where one is near enough to be meant.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LENGTH_MAX {
+        return None;
+    }
     let lower = name.to_lowercase();
-    let scored = candidates.into_iter().map(|candidate| {
+    let candidates = candidates.into_iter().filter(|candidate| candidate.len() <= LENGTH_MAX);
+    let scored = candidates.take(CANDIDATES_MAX).map(|candidate| {
         let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
         (distance, candidate)
     });

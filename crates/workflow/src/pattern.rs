@@ -37,8 +37,10 @@ pub struct Flags {
 pub enum Error {
     #[error("{what} at character {at}")]
     Syntax { what: String, at: usize },
-    #[error("`{0}` is no flag, or is there twice")]
+    #[error("`{0}` is no flag")]
     Flag(char),
+    #[error("the flag `{0}` is there twice")]
+    FlagTwice(char),
     #[error("{0}")]
     Other(String),
     #[error("the compiled pattern exceeds {COMPILED_BYTES_MAX} bytes")]
@@ -63,7 +65,7 @@ fn parse_flags(text: &str) -> Result<Flags, Error> {
     let mut flags = Flags::default();
     for (at, flag) in text.char_indices() {
         if text[..at].contains(flag) {
-            return Err(Error::Flag(flag));
+            return Err(Error::FlagTwice(flag));
         }
         match flag {
             'i' => flags.ignore_case = true,
@@ -132,8 +134,11 @@ pub fn compile(pattern: &str, flags: &str) -> Result<Matcher, Error> {
         .nfa_size_limit(Some(COMPILED_BYTES_MAX))
         .hybrid_cache_capacity(SEARCH_CACHE_BYTES);
     let built = meta::Regex::builder().syntax(syntax).configure(config).build(&text);
-    built.map(Matcher::Linear).map_err(|error| {
-        if error.size_limit().is_some() { Error::TooLarge } else { Error::Other(error.to_string()) }
+    built.map(Matcher::Linear).map_err(|error| match error.syntax_error() {
+        _ if error.size_limit().is_some() => Error::TooLarge,
+        Some(regex_syntax::Error::Parse(error)) => Error::Other(error.kind().to_string()),
+        Some(regex_syntax::Error::Translate(error)) => Error::Other(error.kind().to_string()),
+        _ => Error::Other(error.to_string()),
     })
 }
 
@@ -223,8 +228,8 @@ mod tests {
         assert_eq!(message("a\\", ""), "nothing follows the backslash at character 2");
         assert_eq!(message("(a)\\2", ""), "there is no group 2 to refer to at character 4");
         assert_eq!(message("\\uD800", ""), "half a surrogate pair matches nothing at character 1");
-        assert_eq!(message("a", "iq"), "`q` is no flag, or is there twice");
-        assert_eq!(message("a", "ii"), "`i` is no flag, or is there twice");
+        assert_eq!(message("a", "iq"), "`q` is no flag");
+        assert_eq!(message("a", "ii"), "the flag `i` is there twice");
     }
 
     #[test]

@@ -45,8 +45,3 @@ pub(crate) fn segments(pointer: &str) -> impl Iterator<Item = String> + '_ {
     let segments = pointer.split('/').skip(1);
     segments.map(|segment| segment.replace("~1", "/").replace("~0", "~"))
 }
-
-/// Whether `pointer` is at or below `ancestor`.
-pub(crate) fn is_within(pointer: &str, ancestor: &str) -> bool {
-    pointer.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}

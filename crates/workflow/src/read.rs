@@ -6,14 +6,12 @@ use serde::Deserialize;
 
 use crate::definition::{Body, Step, UnusableCriteria, Workflow};
 use crate::finding::{Code, Finding};
-use crate::limits::{FILE_BYTES_MAX, NESTING_MAX};
+use crate::limits::FILE_BYTES_MAX;
 use crate::pointer::segments;
-use crate::rules::{self, Report};
+use crate::rules::{self, FINDINGS_MAX, Report};
+use crate::serial::Fields;
 use crate::shape;
 use crate::tree::{At, Lines, Node, Unreadable, json_too_deep, parse_json, parse_yaml};
-
-/// More findings than this in one file help nobody.
-const FINDINGS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -59,9 +57,14 @@ pub fn read(bytes: &[u8], format: Format, scrutiny: Scrutiny) -> Reading {
         Some(rest) => (rest, true),
         None => (bytes, false),
     };
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) if !is_utf_16(bytes) => text,
+        Ok(_) => return Reading::refused(not_utf_8(bytes, 0)),
+        Err(error) => return Reading::refused(not_utf_8(bytes, error.valid_up_to())),
+    };
     let mut reading = match format {
-        Format::Json => read_json(bytes, scrutiny),
-        Format::Yaml => read_slowly(bytes, format, None, scrutiny),
+        Format::Json => read_json(text, scrutiny),
+        Format::Yaml => read_slowly(text, format, None, scrutiny),
     };
     if has_mark {
         let finding = Finding::on_file(
@@ -87,11 +90,22 @@ impl Reading {
     fn refused(finding: Finding) -> Self {
         Self { workflow: None, id: None, findings: vec![finding] }
     }
+
+    fn unreadable(problem: Unreadable, lines: &Lines<'_>) -> Self {
+        let mut finding = Finding::on_file(problem.code, problem.message, "");
+        finding.hint = problem.hint.map(Into::into);
+        finding.place = Some(lines.place(&problem.range));
+        Self::refused(finding)
+    }
 }
 
-fn read_json(bytes: &[u8], scrutiny: Scrutiny) -> Reading {
-    let Ok(workflow) = serde_json::from_slice::<Workflow>(bytes) else {
-        return read_slowly(bytes, Format::Json, None, scrutiny);
+fn read_json(text: &str, scrutiny: Scrutiny) -> Reading {
+    // Before anything recurses; and serde has a bound of its own, which is another than ours.
+    if let Some(at) = json_too_deep(text) {
+        return Reading::unreadable(Unreadable::too_deep(at..at + 1), &Lines::new(text));
+    }
+    let Ok(Fields(workflow)) = serde_json::from_str::<Fields<Workflow>>(text) else {
+        return read_slowly(text, Format::Json, None, scrutiny);
     };
     let report = inspect(&workflow, Report::default(), scrutiny);
     if report.is_empty() {
@@ -101,10 +115,11 @@ fn read_json(bytes: &[u8], scrutiny: Scrutiny) -> Reading {
             findings: Vec::new(),
         };
     }
-    read_slowly(bytes, Format::Json, Some((workflow, report)), scrutiny)
+    read_slowly(text, Format::Json, Some((workflow, report)), scrutiny)
 }
 
 fn inspect(workflow: &Workflow, mut report: Report, scrutiny: Scrutiny) -> Report {
+    report.settle();
     rules::check(workflow, &mut report);
     if scrutiny == Scrutiny::Compile {
         rules::compile::check(workflow, &mut report);
@@ -114,46 +129,41 @@ fn inspect(workflow: &Workflow, mut report: Report, scrutiny: Scrutiny) -> Repor
 
 /// Builds the tree, and takes what typed reading has found already, if it came to an end.
 fn read_slowly(
-    bytes: &[u8],
+    text: &str,
     format: Format,
     inspected: Option<(Workflow, Report)>,
     scrutiny: Scrutiny,
 ) -> Reading {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => return Reading::refused(not_utf8(bytes, error.valid_up_to())),
-    };
     let lines = Lines::new(text);
-    let tree = match parse(text, format) {
+    let parsed = match format {
+        Format::Json => parse_json(text),
+        Format::Yaml => parse_yaml(text),
+    };
+    let tree = match parsed {
         Ok(tree) => tree,
-        Err(problem) => {
-            let mut finding = Finding::on_file(problem.code, problem.message, "");
-            finding.hint = problem.hint.map(Into::into);
-            finding.place = Some(lines.place(&problem.range));
-            return Reading::refused(finding);
-        }
+        Err(problem) => return Reading::unreadable(problem, &lines),
     };
     let (workflow, report) = match inspected {
         Some((workflow, report)) => (Some(workflow), report),
         None => typed(&tree, scrutiny),
     };
+    let duplicates = tree.duplicates();
+    let has_more_errors = report.has_more_errors() || duplicates.len() > FINDINGS_MAX;
     let mut findings = place(report, &tree, &lines);
-    for duplicate in tree.duplicates() {
-        findings.push(Finding {
-            code: Code::DuplicateKey,
-            file: None,
-            place: Some(lines.place(&duplicate.range)),
-            pointer: duplicate.pointer.into(),
-            message: format!("the key `{}` stands in this object before", duplicate.key).into(),
-            hint: Some("remove or rename one of them".into()),
-        });
-    }
+    findings.extend(duplicates.into_iter().take(FINDINGS_MAX).map(|duplicate| Finding {
+        code: Code::DuplicateKey,
+        file: None,
+        place: Some(lines.place(&duplicate.range)),
+        pointer: duplicate.pointer.into(),
+        message: format!("the key `{}` stands earlier in this object", duplicate.key).into(),
+        hint: Some("remove or rename one of them".into()),
+    }));
     findings.sort_by(|left, right| {
         (left.place, left.code, &left.pointer).cmp(&(right.place, right.code, &right.pointer))
     });
-    findings.truncate(FINDINGS_MAX);
     let id = tree.value().get("id").and_then(|id| id.as_str()).map(Into::into);
-    let is_usable = !findings.iter().any(Finding::blocks);
+    // Of an error that is not kept nobody knows whether it is only about some step's criteria.
+    let is_usable = !has_more_errors && !findings.iter().any(Finding::blocks);
     let workflow = workflow.filter(|_| is_usable).map(|mut workflow| {
         mark_unusable_criteria(&mut workflow, &findings);
         workflow
@@ -161,38 +171,22 @@ fn read_slowly(
     Reading { workflow, id, findings }
 }
 
-fn parse(text: &str, format: Format) -> Result<Node, Unreadable> {
-    if format == Format::Yaml {
-        return parse_yaml(text);
-    }
-    match json_too_deep(text) {
-        Some(at) => Err(Unreadable {
-            code: Code::TooDeep,
-            range: at..at + 1,
-            message: format!("nested more than {NESTING_MAX} levels deep"),
-            hint: Some("flatten the definition".to_owned()),
-        }),
-        None => parse_json(text),
-    }
-}
-
 /// Reads the tree typed, mending its shape where that is needed.
 fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
     let mut value = tree.value();
     let mut report = Report::default();
-    let first = Workflow::deserialize(&value);
+    let first = Fields::<Workflow>::deserialize(&value);
     let workflow = first.or_else(|_| {
         shape::mend(&mut value, &mut report);
-        report.settle();
-        Workflow::deserialize(&value)
+        Fields::<Workflow>::deserialize(&value)
     });
     match workflow {
-        Ok(workflow) => {
+        Ok(Fields(workflow)) => {
             let report = inspect(&workflow, report, scrutiny);
             (Some(workflow), report)
         }
         Err(error) => {
-            if report.is_empty() {
+            if !report.blocks() {
                 // The schema and the types disagree. Better an unhelpful finding than none.
                 report.add(Code::WrongType, &"", At::Value, error.to_string(), None);
             }
@@ -202,33 +196,39 @@ fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
 }
 
 fn place(report: Report, tree: &Node, lines: &Lines<'_>) -> Vec<Finding> {
-    let drafts = report.into_drafts().into_iter().take(FINDINGS_MAX);
-    drafts
-        .map(|draft| Finding {
+    let placed = report.into_drafts().into_iter().map(|draft| {
+        let range = tree.find(&draft.pointer, draft.at);
+        Finding {
             code: draft.code,
             file: None,
-            place: Some(lines.place(&tree.find(&draft.pointer, draft.at))),
+            place: Some(lines.place(&lines.narrow(range, draft.part.as_deref()))),
             pointer: draft.pointer.into(),
             message: draft.message.into(),
             hint: draft.hint.map(Into::into),
-        })
-        .collect()
+        }
+    });
+    placed.collect()
 }
 
-fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Finding {
-    let is_utf16 = bytes.starts_with(b"\xff\xfe")
+/// ASCII in UTF-16 is every other byte a NUL, which is valid UTF-8 where the mark is missing.
+fn is_utf_16(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xff\xfe")
         || bytes.starts_with(b"\xfe\xff")
-        || bytes.iter().take(64).filter(|byte| **byte == 0).count() > 8;
-    let message = if is_utf16 {
-        "the file is UTF-16, not UTF-8".to_owned()
-    } else {
-        format!("the file is not UTF-8: byte {} is wrong", valid_up_to + 1)
-    };
-    let mut finding = Finding::on_file(Code::Encoding, message, "save it as UTF-8");
-    if !is_utf16 {
-        let good = String::from_utf8_lossy(&bytes[..valid_up_to]);
-        finding.place = Some(Lines::new(&good).place(&(valid_up_to..valid_up_to + 1)));
+        || bytes.iter().take(64).filter(|byte| **byte == 0).count() > 8
+}
+
+fn not_utf_8(bytes: &[u8], valid_up_to: usize) -> Finding {
+    if is_utf_16(bytes) {
+        return Finding::on_file(
+            Code::Encoding,
+            "the file is UTF-16, not UTF-8",
+            "save it as UTF-8",
+        );
     }
+    let message = format!("the file is not UTF-8: byte {} is wrong", valid_up_to + 1);
+    let mut finding = Finding::on_file(Code::Encoding, message, "save it as UTF-8");
+    let good = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    finding.place = Some(Lines::new(&good).place(&(valid_up_to..valid_up_to + 1)));
     finding
 }
 

@@ -1,9 +1,12 @@
 //! The table of rules: what the types and the shape cannot say. Each looks at the whole workflow and
 //! reports everything that it finds; adding one means a file here and a line in the table.
 
+use std::collections::BTreeSet;
+
+use crate::condition::Condition;
 use crate::definition::{Step, Workflow};
-use crate::finding::Code;
-use crate::pointer::{Pointer, is_within};
+use crate::finding::{Code, Severity, blocks};
+use crate::pointer::Pointer;
 use crate::tree::At;
 
 pub(crate) mod compile;
@@ -11,6 +14,7 @@ mod conditions;
 mod criteria;
 mod ids;
 mod limits;
+mod loop_nesting;
 mod loops;
 mod server_version;
 mod templates;
@@ -23,6 +27,7 @@ const RULES: &[Rule] = &[
     server_version::check,
     ids::check,
     loops::check,
+    loop_nesting::check,
     conditions::check,
     criteria::check,
     templates::check,
@@ -35,12 +40,21 @@ pub(crate) fn check(workflow: &Workflow, report: &mut Report) {
     }
 }
 
+/// More findings than this of one severity help nobody.
+pub(crate) const FINDINGS_MAX: usize = 1_000;
+
 /// What was found so far, not yet placed in the text.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     drafts: Vec<Draft>,
-    /// How many of the drafts are about shape: below those, rules stay silent.
-    settled: usize,
+    errors: usize,
+    warnings: usize,
+    /// An error was found that is not among the drafts, because there are so many.
+    has_more_errors: bool,
+    /// The places whose shape is wrong: at and below them nothing more is reported.
+    misshapen: BTreeSet<String>,
+    /// The shape has been looked at, and rules report now.
+    is_settled: bool,
 }
 
 #[derive(Debug)]
@@ -48,6 +62,8 @@ pub(crate) struct Draft {
     pub(crate) code: Code,
     pub(crate) pointer: String,
     pub(crate) at: At,
+    /// The part of the value that is meant, where it is not the whole.
+    pub(crate) part: Option<String>,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
 }
@@ -63,20 +79,88 @@ impl Report {
         hint: Option<String>,
     ) {
         let pointer = pointer.to_string();
-        let settled = &self.drafts[..self.settled];
-        if settled.iter().any(|draft| is_within(&pointer, &draft.pointer)) {
+        self.add_draft(Draft { code, pointer, at, part: None, message, hint });
+    }
+
+    /// Adds a finding about a part of a text.
+    pub(crate) fn add_part(
+        &mut self,
+        code: Code,
+        pointer: &str,
+        part: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let (pointer, part) = (pointer.to_owned(), Some(part.to_owned()));
+        self.add_draft(Draft { code, pointer, at: At::Value, part, message, hint });
+    }
+
+    fn add_draft(&mut self, draft: Draft) {
+        if self.is_misshapen(&draft.pointer) {
             return;
         }
-        self.drafts.push(Draft { code, pointer, at, message, hint });
+        let severity = draft.code.severity();
+        let count = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        if *count >= FINDINGS_MAX {
+            self.has_more_errors |= severity == Severity::Error;
+            return;
+        }
+        *count += 1;
+        if !self.is_settled {
+            self.misshapen.insert(draft.pointer.clone());
+        }
+        self.drafts.push(draft);
     }
 
-    /// From now on, nothing at or below what is reported is reported again.
+    /// Whether the place is at or below one that is misshapen; for a rule also whether one lies in it,
+    /// since then the rule looked at a stand-in.
+    fn is_misshapen(&self, pointer: &str) -> bool {
+        let ends = pointer.match_indices('/').map(|(at, _)| at).chain([pointer.len()]);
+        if ends.into_iter().any(|end| self.misshapen.contains(&pointer[..end])) {
+            return true;
+        }
+        let inner = format!("{pointer}/");
+        let mut inside = self.misshapen.range(inner.clone()..);
+        self.is_settled && inside.next().is_some_and(|place| place.starts_with(&inner))
+    }
+
+    /// From now on nothing at or below this place is reported.
+    pub(crate) fn hush(&mut self, pointer: String) {
+        self.misshapen.insert(pointer);
+    }
+
+    /// From now on the rules report.
     pub(crate) fn settle(&mut self) {
-        self.settled = self.drafts.len();
+        self.is_settled = true;
     }
 
-    pub(crate) fn pointers(&self) -> impl Iterator<Item = &str> {
-        self.drafts.iter().map(|draft| draft.pointer.as_str())
+    /// Whether the rules look at a definition that had to be mended.
+    pub(crate) fn is_mended(&self) -> bool {
+        !self.misshapen.is_empty()
+    }
+
+    /// Whether more findings of this severity would not be kept.
+    pub(crate) fn is_full(&self, severity: Severity) -> bool {
+        match severity {
+            Severity::Error => self.errors >= FINDINGS_MAX,
+            Severity::Warning => self.warnings >= FINDINGS_MAX,
+        }
+    }
+
+    pub(crate) fn leave_out_error(&mut self) {
+        self.has_more_errors = true;
+    }
+
+    pub(crate) fn has_more_errors(&self) -> bool {
+        self.has_more_errors
+    }
+
+    /// Whether something in here keeps the whole workflow from being used.
+    pub(crate) fn blocks(&self) -> bool {
+        self.has_more_errors || self.drafts.iter().any(|draft| blocks(draft.code, &draft.pointer))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -85,6 +169,14 @@ impl Report {
 
     pub(crate) fn into_drafts(self) -> Vec<Draft> {
         self.drafts
+    }
+}
+
+/// A condition as a message names it; one that says nothing is not repeated.
+fn shown(condition: &Condition) -> String {
+    match condition.to_string().as_str() {
+        "always" | "never" => "its condition".to_owned(),
+        text => format!("`{text}`"),
     }
 }
 

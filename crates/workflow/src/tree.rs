@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::finding::{Code, Place};
+use crate::limits::NESTING_MAX;
 
 mod json;
 mod yaml;
@@ -43,6 +44,17 @@ pub(crate) struct Unreadable {
     pub(crate) hint: Option<String>,
 }
 
+impl Unreadable {
+    pub(crate) fn too_deep(range: Range<usize>) -> Self {
+        Self {
+            code: Code::TooDeep,
+            range,
+            message: format!("nested more than {NESTING_MAX} levels deep"),
+            hint: Some("flatten the definition".to_owned()),
+        }
+    }
+}
+
 /// A key that stands twice in one object.
 #[derive(Debug)]
 pub(crate) struct Duplicate {
@@ -67,6 +79,17 @@ impl Node {
             Kind::Object(fields) => {
                 let fields = fields.iter().map(|field| (field.key.clone(), field.value.value()));
                 Value::Object(fields.collect())
+            }
+        }
+    }
+
+    /// How many levels of lists and objects there are.
+    pub(crate) fn height(&self) -> usize {
+        match &self.kind {
+            Kind::Scalar(_) => 0,
+            Kind::List(items) => 1 + items.iter().map(Node::height).max().unwrap_or(0),
+            Kind::Object(fields) => {
+                1 + fields.iter().map(|field| field.value.height()).max().unwrap_or(0)
             }
         }
     }
@@ -151,12 +174,23 @@ impl<'a> Lines<'a> {
         let line = self.starts.partition_point(|&first| first <= start);
         let line_start = self.starts[line - 1];
         let rest = self.text[start..].lines().next().unwrap_or_default();
-        let length = rest.len().min(range.end.saturating_sub(start));
+        let length = range.end.saturating_sub(start);
+        // A range may end within a character: whoever made it knew only where it starts.
+        let inside = rest.char_indices().take_while(|(at, _)| *at < length);
         Place {
             line,
             column: chars(&self.text[line_start..start]) + 1,
-            length: chars(&self.text[start..start + length]).max(1),
+            length: inside.count().max(1),
         }
+    }
+
+    /// Where `part` stands in the range; the whole range where it is written in another way.
+    pub(crate) fn narrow(&self, range: Range<usize>, part: Option<&str>) -> Range<usize> {
+        let within = part.and_then(|part| {
+            let at = range.start + self.text.get(range.clone())?.find(part)?;
+            Some(at..at + part.len())
+        });
+        within.unwrap_or(range)
     }
 
     /// The byte at which a line (from 1) and a column of bytes (from 1, as serde counts) stand.

@@ -36,3 +36,36 @@ fn cases() {
         insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(shown) });
     });
 }
+
+/// Those of the catalogue, and a file so large that it is better generated.
+const WITHOUT_CASE: [Code; 4] =
+    [Code::TooLarge, Code::Unreadable, Code::LinkOut, Code::TooManyFiles];
+
+#[test]
+fn every_code_has_a_case() {
+    let cases = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")).unwrap();
+    let names: Vec<String> =
+        cases.map(|case| case.unwrap().file_name().into_string().unwrap()).collect();
+    for code in Code::ALL.iter().filter(|code| !WITHOUT_CASE.contains(code)) {
+        let prefix = format!("{}-", code.name().to_lowercase());
+        assert!(names.iter().any(|name| name.starts_with(&prefix)), "{} has none", code.name());
+    }
+}
+
+/// One definition in both formats, with every field that there is.
+#[test]
+fn the_formats_say_the_same() {
+    let json = include_str!("../cases/good-everything.json");
+    let yaml = include_str!("../cases/good-everything.yaml");
+    let from_json = read(json.as_bytes(), Format::Json, Scrutiny::Compile).workflow.unwrap();
+    let from_yaml = read(yaml.as_bytes(), Format::Yaml, Scrutiny::Compile).workflow.unwrap();
+    assert_eq!(from_json, from_yaml);
+
+    let schema: serde_json::Value = serde_json::from_str(&workflow::schema_text()).unwrap();
+    let objects = schema["$defs"].as_object().unwrap().values().chain([&schema]);
+    for object in objects.filter_map(|object| object["properties"].as_object()) {
+        for field in object.keys() {
+            assert!(json.contains(&format!("\"{field}\":")), "{field} is not used");
+        }
+    }
+}

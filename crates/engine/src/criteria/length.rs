@@ -7,9 +7,21 @@ pub(super) fn passes(min: Option<u32>, max: Option<u32>, output: &str) -> bool {
 
 pub(super) fn advice(min: Option<u32>, max: Option<u32>, wanted: bool, output: &str) -> String {
     let length = count(output);
-    if !wanted {
-        return format!("Change the length: {length} characters is within what must not be.");
+    if wanted {
+        return within(min, max, length);
     }
+    // To be outside of the bounds is to be within other ones.
+    match (min.filter(|min| *min > 0), max) {
+        (None, Some(max)) => within(max.checked_add(1), None, length),
+        (Some(min), None) => within(None, Some(min - 1), length),
+        (Some(min), Some(max)) => format!(
+            "Change the length: it has {length}, and needs fewer than {min} or more than {max} characters."
+        ),
+        (None, None) => "No length will do: the rule excludes every one.".to_owned(),
+    }
+}
+
+fn within(min: Option<u32>, max: Option<u32>, length: usize) -> String {
     match (min, max) {
         (Some(min), _) if length < min as usize => {
             let short = min as usize - length;

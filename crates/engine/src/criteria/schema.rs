@@ -8,6 +8,8 @@ use crate::compiled::{Compiled, Machine};
 
 /// More complaints than this about one output help nobody.
 const COMPLAINTS_MAX: usize = 20;
+/// A complaint quotes the value; beyond this it only points at it.
+const COMPLAINT_BYTES_MAX: usize = 400;
 
 pub(super) fn passes(
     schema: &Embedded,
@@ -18,7 +20,9 @@ pub(super) fn passes(
         Some(Machine::Schema(Ok(validator))) => {
             Ok(json_in(output).is_ok_and(|value| validator.is_valid(&value)))
         }
-        Some(Machine::Schema(Err(error))) => Err(Unusable::Schema(error.to_string())),
+        Some(Machine::Schema(Err(error))) => {
+            Err(Unusable::Schema(format!("the schema is malformed: {error}")))
+        }
         _ => Err(Unusable::Schema("the schema is not compiled".to_owned())),
     }
 }
@@ -45,7 +49,12 @@ pub(super) fn advice(
             "" => "At the top of the JSON".to_owned(),
             pointer => format!("At {pointer}"),
         };
-        format!("{place}: {error}.")
+        let quoting = error.to_string();
+        if quoting.len() <= COMPLAINT_BYTES_MAX {
+            format!("{place}: {quoting}.")
+        } else {
+            format!("{place}: {}.", error.masked_with("this"))
+        }
     });
     complaints.take(COMPLAINTS_MAX).collect()
 }
@@ -83,4 +92,19 @@ fn fenced_blocks(output: &str) -> Vec<String> {
     // A block whose end was forgotten is a block still.
     blocks.extend(open);
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_is_pointed_at_instead_of_quoted() {
+        let schema: Embedded = serde_json::from_str(r#"{"items": {"type": "integer"}}"#).unwrap();
+        let compiled = Compiled::default();
+        let advice = |output: &str| advice(&schema, true, output, &compiled);
+        assert_eq!(advice(r#"["x"]"#), [r#"At /0: "x" is not of type "integer"."#]);
+        let long = format!(r#"["{}"]"#, "x".repeat(COMPLAINT_BYTES_MAX));
+        assert_eq!(advice(&long), [r#"At /0: this is not of type "integer"."#]);
+    }
 }

@@ -3,6 +3,8 @@
 //! that its comparisons accept. The values to try are finite: what the comparisons mention, one
 //! value between every two bounds, and one of each other kind.
 
+use std::collections::HashMap;
+
 use serde_json::{Number, Value, json};
 
 use super::{Clause, Condition};
@@ -10,11 +12,14 @@ use crate::variables::is_truthy;
 
 /// Expansions beyond this many comparisons are not looked through, and taken as possible.
 const MAX_EXPANSION: usize = 4_096;
+/// Nor are more than this many pairs of values looked at: those to try, and those to compare with.
+const MAX_TRIALS: usize = 1_000_000;
 
 /// One comparison on one variable, or its opposite.
 #[derive(Clone, Copy)]
 struct Literal<'a> {
-    var: &'a str,
+    /// `None` where a comparison names no variable: it looks at nothing.
+    var: Option<&'a str>,
     /// `None` is the truth test of a bare `var`.
     clause: Option<&'a Clause>,
     wanted: bool,
@@ -27,6 +32,14 @@ impl Literal<'_> {
             None => is_truthy(value),
         };
         outcome == self.wanted
+    }
+
+    /// How many values the comparison mentions.
+    fn mentioned(&self) -> usize {
+        match self.clause {
+            Some(Clause::In(options)) => options.len().max(1),
+            _ => 1,
+        }
     }
 }
 
@@ -41,7 +54,10 @@ pub(super) fn can_be(condition: &Condition, wanted: bool) -> bool {
         return true;
     }
     match expand(condition, wanted) {
-        Some(alternatives) => alternatives.iter().any(|literals| is_possible(literals)),
+        Some(alternatives) => {
+            let mut trials = MAX_TRIALS;
+            alternatives.iter().any(|literals| is_possible(literals, &mut trials))
+        }
         None => true,
     }
 }
@@ -50,11 +66,10 @@ pub(super) fn telling_values(condition: &Condition) -> Vec<(&str, Vec<Option<Val
     let mut literals = Vec::new();
     collect(condition, &mut literals);
     let mut told: Vec<(&str, Vec<Option<Value>>)> = Vec::new();
-    for literal in &literals {
-        if told.iter().any(|(var, _)| *var == literal.var) {
+    for (var, same) in by_variable(&literals) {
+        let Some(var) = var else {
             continue;
-        }
-        let same: Vec<Literal<'_>> = on_variable(&literals, literal.var);
+        };
         let mut seen: Vec<Vec<bool>> = Vec::new();
         let mut values = Vec::new();
         for candidate in candidates(&same) {
@@ -64,7 +79,7 @@ pub(super) fn telling_values(condition: &Condition) -> Vec<(&str, Vec<Option<Val
                 values.push(candidate);
             }
         }
-        told.push((literal.var, values));
+        told.push((var, values));
     }
     told
 }
@@ -80,7 +95,7 @@ fn collect<'a>(condition: &'a Condition, literals: &mut Vec<Literal<'a>>) {
 
 /// The comparisons of a condition itself, without those of its compositions.
 fn own_literals(condition: &Condition) -> impl Iterator<Item = Literal<'_>> {
-    let var = condition.var.as_deref().unwrap_or_default();
+    let var = condition.var.as_deref();
     let truth = condition.tests_truth().then_some(None);
     let comparisons = condition.clauses.iter().filter(|clause| clause.is_comparison());
     truth.into_iter().chain(comparisons.map(Some)).map(move |clause| Literal {
@@ -112,38 +127,63 @@ fn combine<'a>(
     for part in parts {
         let part = part?;
         if all {
+            // Reckoned before it is built: two small lists make a large product.
+            let size = size(&joined) * part.len() + size(&part) * joined.len();
+            if size.max(joined.len() * part.len()) > MAX_EXPANSION {
+                return None;
+            }
             let pairs = joined.iter().flat_map(|left| {
                 part.iter().map(move |right| [left.as_slice(), right.as_slice()].concat())
             });
-            joined = pairs.take(MAX_EXPANSION + 1).collect();
+            joined = pairs.collect();
         } else {
             joined.extend(part);
-        }
-        if joined.iter().map(Vec::len).sum::<usize>().max(joined.len()) > MAX_EXPANSION {
-            return None;
+            if size(&joined).max(joined.len()) > MAX_EXPANSION {
+                return None;
+            }
         }
     }
     Some(joined)
 }
 
-fn is_possible(literals: &[Literal<'_>]) -> bool {
-    literals.iter().all(|literal| {
-        let same = on_variable(literals, literal.var);
-        candidates(&same)
-            .iter()
-            .any(|candidate| same.iter().all(|other| other.accepts(candidate.as_ref())))
+fn size(alternatives: &Alternatives<'_>) -> usize {
+    alternatives.iter().map(Vec::len).sum()
+}
+
+/// Whether some context makes all of these come true, as far as the trials suffice to tell.
+fn is_possible(literals: &[Literal<'_>], trials: &mut usize) -> bool {
+    by_variable(literals).iter().all(|(var, same)| {
+        let mentioned: usize = same.iter().map(Literal::mentioned).sum();
+        *trials = trials.saturating_sub(mentioned * mentioned);
+        // A comparison without a variable is a mistake of its own: nothing follows from it.
+        if *trials == 0 || var.is_none() {
+            return true;
+        }
+        let candidates = candidates(same);
+        let accepted = |value: Option<&Value>| same.iter().all(|literal| literal.accepts(value));
+        candidates.iter().any(|candidate| accepted(candidate.as_ref()))
     })
 }
 
-fn on_variable<'a>(literals: &[Literal<'a>], var: &str) -> Vec<Literal<'a>> {
-    literals.iter().copied().filter(|other| other.var == var).collect()
+/// The comparisons on each variable, in the order in which the variables come first.
+fn by_variable<'a>(literals: &[Literal<'a>]) -> Vec<(Option<&'a str>, Vec<Literal<'a>>)> {
+    let mut places: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut grouped: Vec<(Option<&str>, Vec<Literal<'a>>)> = Vec::new();
+    for literal in literals {
+        let place = *places.entry(literal.var).or_insert(grouped.len());
+        if place == grouped.len() {
+            grouped.push((literal.var, Vec::new()));
+        }
+        grouped[place].1.push(*literal);
+    }
+    grouped
 }
 
 /// Values that between them stand for everything the comparisons can tell apart.
 fn candidates(literals: &[Literal<'_>]) -> Vec<Option<Value>> {
     let mut values: Vec<Value> = Vec::new();
-    let mut bounds: Vec<f64> = vec![0.0];
     let mut parts: Vec<Value> = Vec::new();
+    let mut longest = 0;
     for literal in literals {
         match literal.clause {
             Some(Clause::Equals(operand) | Clause::NotEquals(operand)) => {
@@ -156,29 +196,51 @@ fn candidates(literals: &[Literal<'_>]) -> Vec<Option<Value>> {
                 values.push(Value::Number(bound.clone()));
             }
             Some(Clause::Contains(part)) if literal.wanted => parts.push(part.clone()),
+            Some(Clause::Contains(part)) => {
+                longest = longest.max(part.as_str().map_or(0, str::len))
+            }
             _ => {}
         }
     }
-    bounds.extend(values.iter().filter_map(Value::as_f64));
-    bounds.sort_by(f64::total_cmp);
-    let between = bounds.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
-    let outside = [bounds[0] - 1.0, bounds[bounds.len() - 1] + 1.0];
-    let numbers: Vec<f64> = between.chain(outside).collect();
-    values.extend(numbers.into_iter().filter_map(Number::from_f64).map(Value::Number));
+    values.push(json!(0));
+    let numbers: Vec<Number> = values.iter().filter_map(Value::as_number).cloned().collect();
+    values.extend(numbers_around(&numbers).into_iter().map(Value::Number));
 
-    // A list of exactly the wanted parts contains as little else as any value can.
+    // The shortest text with the wanted parts, a list of just them, and a list with one item more,
+    // which no comparison mentions: longer than every text that one does.
     let text: Option<String> = parts.iter().map(Value::as_str).collect();
+    let texts = values.iter().chain(&parts).filter_map(Value::as_str).map(str::len);
+    let longest = texts.max().unwrap_or(0).max(longest);
+    let fresh = json!("*".repeat(longest + 1));
     values.extend(text.map(Value::String));
-    values.push(Value::Array(parts));
+    values.push(Value::Array(parts.clone()));
+    values.push(Value::Array(parts.into_iter().chain([fresh]).collect()));
     values.extend([
         json!(true),
-        json!("\u{1}another text"),
+        json!("another text"),
         json!({}),
         json!(false),
         json!(""),
         json!(null),
     ]);
     values.into_iter().map(Some).chain([None]).collect()
+}
+
+/// Numbers between and beside those given: next to each, half way to the next, and beyond all.
+fn numbers_around(numbers: &[Number]) -> Vec<Number> {
+    let mut floats: Vec<f64> = numbers.iter().filter_map(Number::as_f64).collect();
+    floats.sort_by(f64::total_cmp);
+    let between = floats.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    let beside = floats.iter().flat_map(|float| [float.next_down(), float.next_up()]);
+    let beyond = [floats[0] - 1.0, floats[floats.len() - 1] + 1.0, f64::MIN, f64::MAX];
+    let floats: Vec<f64> = between.chain(beside).chain(beyond).collect();
+    // Large whole numbers are finer than floats.
+    let whole = numbers.iter().filter_map(|number| {
+        let number = number.as_i128()?;
+        Some([number - 1, number + 1])
+    });
+    let whole = whole.flatten().filter_map(Number::from_i128);
+    floats.into_iter().filter_map(Number::from_f64).chain(whole).collect()
 }
 
 #[cfg(test)]
@@ -223,6 +285,13 @@ mod tests {
             json!({"and": [{"var": "a", "contains": "x"}, {"var": "a", "contains": "y"}]}),
             json!({"and": [{"not": {"var": "a"}}, {"var": "a", "not_equals": null}]}),
             json!({"not": {"var": "a", "equals": 1, "gt": 0}}),
+            json!({"var": "a", "gte": -1, "not": {"var": "a"}}),
+            json!({"var": "a", "lt": -1e300, "not_equals": 5}),
+            json!({"var": "a", "gt": 9007199254740992_u64, "lt": 9007199254740994_u64}),
+            json!({"var": "a", "contains": "x", "and": [
+                {"var": "a", "not_equals": "x"}, {"var": "a", "not_equals": ["x"]},
+            ]}),
+            json!({"and": [{"not_equals": 1}, {"var": "", "equals": 1}]}),
         ] {
             assert!(condition(possible.clone()).can_hold(), "{possible}");
         }

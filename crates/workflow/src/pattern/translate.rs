@@ -251,8 +251,14 @@ impl Translator {
             return Err(syntax("the property's name is not closed", start));
         };
         let name: String = rest[..=length].iter().collect();
+        let property = format!(r"\{name}");
+        // The engines look names up only when they compile.
+        if regex_syntax::parse(&property).is_err() {
+            let name = name[1..].trim_matches(['{', '}']);
+            return Err(syntax(&format!("there is no property `{name}`"), start));
+        }
         self.at += length + 1;
-        Ok(format!(r"\{name}"))
+        Ok(property)
     }
 
     /// An escape that stands for one character. The backslash is behind us.

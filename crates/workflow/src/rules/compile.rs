@@ -45,17 +45,12 @@ pub(crate) fn check(workflow: &Workflow, report: &mut Report) {
                         if schema::check(&value).is_ok()
                             && let Err(error) = schema::compile(&value)
                         {
+                            let place = format!("{at}/schema{}", error.pointer);
                             let message = format!("the schema cannot be compiled: {error}");
                             let hint = Some(
                                 "keep the schema self-contained, and its patterns small".to_owned(),
                             );
-                            report.add(
-                                Code::BadSchema,
-                                &at.key("schema"),
-                                At::Value,
-                                message,
-                                hint,
-                            );
+                            report.add(Code::BadSchema, &place, At::Value, message, hint);
                         }
                     }
                     _ => {}

@@ -1,6 +1,6 @@
 //! Conditions: each comparison has a variable, and each step has a context in which it runs.
 
-use super::{Report, each_step};
+use super::{Report, each_step, shown};
 use crate::condition::{Clause, Condition};
 use crate::criteria::{Check, Criteria};
 use crate::definition::{Confirmation, LoopKind, Step, Workflow};
@@ -15,8 +15,9 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
             variables(condition, &at, report);
             if !condition.can_hold() {
                 let message = format!(
-                    "step `{}` can never run: `{condition}` holds in no context",
-                    step.id()
+                    "step `{}` can never run: {} holds in no context",
+                    step.id(),
+                    shown(condition)
                 );
                 let hint = Some("mend the condition, or remove the step".to_owned());
                 report.add(Code::NeverRuns, &at, At::Value, message, hint);
@@ -44,6 +45,20 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
 
 /// A comparison without `var` looks at nothing.
 fn variables(condition: &Condition, pointer: &Pointer<'_>, report: &mut Report) {
+    let comparison = condition.clauses.iter().find(|clause| clause.is_comparison());
+    match (condition.var.as_deref(), comparison) {
+        (None, Some(comparison)) => {
+            let message = format!("`{}` has no variable to look at", comparison.name());
+            let hint = Some("add `var`, the name of a context variable".to_owned());
+            report.add(Code::NoVariable, &pointer.key(comparison.name()), At::Key, message, hint);
+        }
+        (Some(""), _) => {
+            let hint = Some("name a context variable".to_owned());
+            let message = "`var` is empty".to_owned();
+            report.add(Code::NoVariable, &pointer.key("var"), At::Value, message, hint);
+        }
+        _ => {}
+    }
     for clause in &condition.clauses {
         let at = pointer.key(clause.name());
         match clause {
@@ -53,11 +68,6 @@ fn variables(condition: &Condition, pointer: &Pointer<'_>, report: &mut Report) 
                 }
             }
             Clause::Not(member) => variables(member, &at, report),
-            comparison if condition.var.is_none() => {
-                let message = format!("`{}` has no variable to look at", comparison.name());
-                let hint = Some("add `var`, the name of a context variable".to_owned());
-                report.add(Code::NoVariable, &at, At::Key, message, hint);
-            }
             _ => {}
         }
     }
@@ -71,7 +81,7 @@ fn in_criteria(criteria: &Criteria, pointer: &Pointer<'_>, report: &mut Report) 
             variables(condition, &at.key("condition"), report);
             if !condition.can_hold() {
                 let message =
-                    format!("the rule can never apply: `{condition}` holds in no context");
+                    format!("the rule can never apply: {} holds in no context", shown(condition));
                 let hint = Some("mend the condition, or remove the rule".to_owned());
                 report.add(Code::NeverRuns, &at.key("condition"), At::Value, message, hint);
             }

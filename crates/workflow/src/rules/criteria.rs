@@ -94,18 +94,19 @@ fn check_pattern(text: &str, flags: &str, pointer: &Pointer<'_>, report: &mut Re
     match pattern::parse(text, flags) {
         Ok(translated) if translated.inline_flags => {
             let message = "flags inside a pattern are not JavaScript".to_owned();
-            let hint = Some("move them to `flags`: \"i\" for `(?i)`".to_owned());
+            let hint = Some("write the letters in `flags` instead".to_owned());
             report.add(Code::InlineFlags, &pointer.key("pattern"), At::Value, message, hint);
         }
         Ok(_) => {}
-        Err(error @ pattern::Error::Flag(_)) => {
+        Err(error @ (pattern::Error::Flag(_) | pattern::Error::FlagTwice(_))) => {
             let hint = Some("use any of `i`, `m`, `s`, `u`, `g` and `y`, each once".to_owned());
             report.add(Code::BadPattern, &pointer.key("flags"), At::Value, error.to_string(), hint);
         }
         Err(error) => {
             let message = format!("the pattern is malformed: {error}");
             let hint = Some(
-                "write a JavaScript pattern; a literal `(`, `[` or `*` needs a backslash"
+                "write a JavaScript pattern; to match a sign such as `(` or `*` itself, put a \
+                 backslash before it"
                     .to_owned(),
             );
             report.add(Code::BadPattern, &pointer.key("pattern"), At::Value, message, hint);

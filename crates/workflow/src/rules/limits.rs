@@ -7,6 +7,7 @@ use crate::definition::{Body, Count, LoopKind, LoopStep, Step, Workflow};
 use crate::finding::Code;
 use crate::limits::*;
 use crate::pointer::Pointer;
+use crate::shape::name_of;
 use crate::tree::At;
 
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
@@ -92,31 +93,39 @@ fn id(id: &str, pointer: &Pointer<'_>, report: &mut Report) {
     if is_id(id) {
         return;
     }
+    let what = match id {
+        "" => "an empty text".to_owned(),
+        id => format!("`{id}`"),
+    };
     let message = format!(
-        "`{id}` cannot be an id: it needs {ID_MIN} to {ID_MAX} lower-case letters, digits, `-` or `_`"
+        "{what} cannot be an id: ids have {ID_MIN} to {ID_MAX} lower-case letters, digits, `-` and `_`, \
+         and at most one dot inside"
     );
-    let better = suggestion(id);
-    let hint = is_id(&better).then(|| format!("`{better}` would do"));
+    let hint = suggestion(id).map(|better| format!("`{better}` would do"));
     report.add(Code::BadId, pointer, At::Value, message, hint);
 }
 
-/// The id with what is not allowed replaced: `My Step` becomes `my-step`.
-fn suggestion(id: &str) -> String {
+/// The id with what is not allowed replaced: `My Step` becomes `my-step`. Letters that would be lost
+/// are not replaced: their owner knows better how to spell them.
+fn suggestion(id: &str) -> Option<String> {
     let mut better = String::new();
     for letter in id.to_lowercase().chars().take(ID_MAX) {
         match letter {
             'a'..='z' | '0'..='9' | '_' => better.push(letter),
+            letter if !letter.is_ascii() => return None,
             _ if !better.ends_with('-') => better.push('-'),
             _ => {}
         }
     }
-    better.trim_matches('-').to_owned()
+    let better = better.trim_matches('-').to_owned();
+    is_id(&better).then_some(better)
 }
 
 fn text(text: &str, max: usize, pointer: &Pointer<'_>, report: &mut Report) {
     if text.is_empty() {
         let hint = Some("write something, or remove the field where it is optional".to_owned());
-        report.add(Code::TextLength, pointer, At::Value, "the text is empty".to_owned(), hint);
+        let message = format!("{} is empty", name_of(&pointer.to_string()));
+        report.add(Code::TextLength, pointer, At::Value, message, hint);
         return;
     }
     // Bytes are never fewer than characters, so most texts need no counting.
@@ -125,7 +134,8 @@ fn text(text: &str, max: usize, pointer: &Pointer<'_>, report: &mut Report) {
     }
     let length = text.chars().count();
     if length > max {
-        let message = format!("the text has {length} characters, but at most {max} are allowed");
+        let name = name_of(&pointer.to_string());
+        let message = format!("{name} has {length} characters, but at most {max} are allowed");
         let hint = Some(format!("shorten it by {}", length - max));
         report.add(Code::TextLength, pointer, At::Value, message, hint);
     }
@@ -136,7 +146,8 @@ fn version(version: &str, pointer: &Pointer<'_>, report: &mut Report) {
         return;
     }
     let parts = version.trim_start_matches('v').split('.');
-    let numbers: Vec<&str> = parts.filter(|part| part.parse::<u32>().is_ok()).collect();
+    // Parsed, because a leading zero is one of the mistakes.
+    let numbers: Vec<u64> = parts.filter_map(|part| part.parse().ok()).collect();
     let hint = match numbers.as_slice() {
         [major] => Some(format!("write `{major}.0.0`")),
         [major, minor] => Some(format!("write `{major}.{minor}.0`")),
@@ -154,7 +165,7 @@ fn unique_texts(list: &[Box<str>], pointer: &Pointer<'_>, report: &mut Report) {
         text(entry, usize::MAX, &at, report);
         if !entry.is_empty() && !seen.insert(entry) {
             let hint = Some("remove one of them".to_owned());
-            let message = "the same text stands in this list before".to_owned();
+            let message = "the same text stands earlier in this list".to_owned();
             report.add(Code::Repeated, &at, At::Value, message, hint);
         }
     }

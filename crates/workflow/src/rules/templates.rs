@@ -2,83 +2,91 @@
 //! variable from the texts that it reads, so a variable counts as set when a loop in scope binds
 //! it, a condition or a loop reads it, or some text mentions its name outside of a slot.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Report;
-use crate::definition::{Body, Confirmation, Count, LoopKind, PlainStep, Step, Workflow};
-use crate::finding::Code;
+use crate::definition::{Confirmation, Count, LoopKind, PlainStep, Step, Workflow};
+use crate::finding::{Code, Severity};
 use crate::nearest::nearest;
 use crate::pointer::Pointer;
 use crate::template::{Piece, pieces, slot};
-use crate::tree::At;
 
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
     let mut slots = Vec::new();
-    collect(workflow, &workflow.steps, &Pointer::Root.key("steps"), &mut Vec::new(), &mut slots);
+    let by_name = bound_by_name(workflow);
+    let list = Pointer::Root.key("steps");
+    collect(&workflow.steps, &list, &by_name, &mut Vec::new(), &mut slots);
     if slots.is_empty() {
         return;
     }
     let known = known_names(workflow);
+    let variables: BTreeSet<&str> = known_variables(workflow).collect();
     for found in slots {
         let Some(slot) = slot(found.inner) else {
-            let message = format!("`{{{{{}}}}}` cannot be filled", found.inner);
+            let message = format!("`{}` cannot be filled", found.whole);
             let hint =
                 Some("write a variable, a dotted path, or a variable plus a number".to_owned());
-            report.add(Code::BadTemplate, &found.pointer, At::Value, message, hint);
+            report.add_part(Code::BadTemplate, &found.pointer, found.whole, message, hint);
             continue;
         };
         let head = slot.name.split('.').next().unwrap_or(slot.name);
         let is_set = |name: &str| found.bound.contains(&name) || known.contains(name);
-        if is_set(slot.name) || is_set(head) {
+        // In a mended definition, what sets the variable may have been mended away.
+        let is_doubtful = report.is_mended() || report.is_full(Severity::Warning);
+        if is_set(slot.name) || is_set(head) || is_doubtful {
             continue;
         }
         let message = format!("nothing sets the variable `{head}`");
-        let names = found.bound.iter().copied().chain(known_variables(workflow));
+        let names = found.bound.iter().chain(&variables).copied();
         let hint = match nearest(head, names) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("tell the agent in an earlier prompt to set `{head}` in the context"),
         };
-        report.add(Code::UnsetVariable, &found.pointer, At::Value, message, Some(hint));
+        report.add_part(Code::UnsetVariable, &found.pointer, found.whole, message, Some(hint));
     }
 }
 
 struct Found<'w> {
     inner: &'w str,
+    /// The slot with its braces.
+    whole: &'w str,
     pointer: String,
     /// The variables that enclosing loops bind there.
     bound: Vec<&'w str>,
 }
 
+type BoundByName<'w> = HashMap<&'w str, Vec<&'w str>>;
+
+/// A step that is a loop's body by name sees that loop's variables.
+fn bound_by_name(workflow: &Workflow) -> BoundByName<'_> {
+    let mut bound: BoundByName<'_> = HashMap::new();
+    workflow.each_step(&mut |step| {
+        if let (Step::Loop(inner), Some(name)) = (step, step.named_body()) {
+            bound.entry(name).or_default().extend(inner.r#loop.variables());
+        }
+    });
+    bound
+}
+
 fn collect<'w>(
-    workflow: &'w Workflow,
     steps: &'w [Step],
     list: &Pointer<'_>,
+    by_name: &BoundByName<'w>,
     bound: &mut Vec<&'w str>,
     slots: &mut Vec<Found<'w>>,
 ) {
     for (index, step) in steps.iter().enumerate() {
         let pointer = list.index(index);
+        let depth = bound.len();
+        bound.extend(by_name.get(step.id()).into_iter().flatten());
         match step {
-            Step::Plain(plain) => {
-                let depth = bound.len();
-                // A step that is a loop's body by name sees that loop's variables.
-                for other in &workflow.steps {
-                    if let Step::Loop(other) = other
-                        && matches!(&other.body, Body::Named(name) if *name == plain.id)
-                    {
-                        bound.extend(other.r#loop.variables());
-                    }
-                }
-                in_step(plain, &pointer, bound, slots);
-                bound.truncate(depth);
-            }
+            Step::Plain(plain) => in_step(plain, &pointer, bound, slots),
             Step::Loop(inner) => {
-                let depth = bound.len();
                 bound.extend(inner.r#loop.variables());
-                collect(workflow, step.inline_body(), &pointer.key("body"), bound, slots);
-                bound.truncate(depth);
+                collect(step.inline_body(), &pointer.key("body"), by_name, bound, slots);
             }
         }
+        bound.truncate(depth);
     }
 }
 
@@ -96,15 +104,19 @@ fn in_step<'w>(
         if !text.contains("{{") {
             continue;
         }
+        let mut seen = HashSet::new();
         for piece in pieces(text) {
-            if let Piece::Slot { inner, .. } = piece {
-                slots.push(Found { inner, pointer: at.to_string(), bound: bound.to_vec() });
+            if let Piece::Slot { inner, whole } = piece
+                && seen.insert(inner)
+            {
+                slots.push(Found { inner, whole, pointer: at.to_string(), bound: bound.to_vec() });
             }
         }
     }
 }
 
-/// Every word of every text, outside of slots, and every variable that a condition or loop reads.
+/// Every word of every text, outside of slots, every variable that a condition or loop reads, and
+/// what a loop binds for a body that is not there: that is reported already.
 fn known_names(workflow: &Workflow) -> HashSet<&str> {
     let mut known: HashSet<&str> = known_variables(workflow).collect();
     let lists = [&workflow.preconditions, &workflow.clarification_prompts, &workflow.meta_guidance];
@@ -112,7 +124,13 @@ fn known_names(workflow: &Workflow) -> HashSet<&str> {
         add_words(text, &mut known);
     }
     add_words(&workflow.description, &mut known);
+    let top: HashSet<&str> = workflow.steps.iter().map(Step::id).collect();
     workflow.each_step(&mut |step| {
+        if let Step::Loop(inner) = step
+            && step.named_body().is_some_and(|name| !top.contains(name))
+        {
+            known.extend(inner.r#loop.variables());
+        }
         if let Step::Plain(step) = step {
             let texts = step.guidance.iter().chain(step.agent_role.as_ref()).chain([&step.prompt]);
             for text in texts {

@@ -11,7 +11,8 @@ use crate::limits::NESTING_MAX;
 
 /// Parses JSON. The syntax is judged by serde, which also reads the good files: one judge, one verdict.
 pub(crate) fn parse(text: &str) -> Result<Node, Unreadable> {
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+    // Read as values, not just looked over: a number out of range or half a surrogate pair counts.
+    if let Err(error) = serde_json::from_str::<Value>(text) {
         return Err(syntax_error(text, &error));
     }
     let strict = ParseOptions {
@@ -34,25 +35,31 @@ pub(crate) fn parse(text: &str) -> Result<Node, Unreadable> {
     }
 }
 
-/// The place where nesting exceeds [`NESTING_MAX`], found without recursion.
+/// The place where nesting exceeds [`NESTING_MAX`], found without recursion. Every file is looked
+/// through, good ones too, so whole texts are stepped over at once.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut in_text = false;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
-                depth += 1;
+    let mut start = 0;
+    for piece in text.as_bytes().split(|byte| *byte == b'"') {
+        if in_text {
+            // A quote after an odd number of backslashes belongs to the text.
+            let backslashes = piece.iter().rev().take_while(|byte| **byte == b'\\').count();
+            in_text = backslashes % 2 == 1;
+        } else {
+            for (at, byte) in piece.iter().enumerate() {
+                match byte {
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
                 if depth > NESTING_MAX {
-                    return Some(at);
+                    return Some(start + at);
                 }
             }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
+            in_text = true;
         }
+        start += piece.len() + 1;
     }
     None
 }

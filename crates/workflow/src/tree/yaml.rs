@@ -2,6 +2,7 @@
 //! bounded, so a small file cannot become a large one.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::{Number, Value};
@@ -12,6 +13,7 @@ use crate::limits::{NESTING_MAX, YAML_VALUES_MAX};
 
 pub(crate) fn parse(text: &str) -> Result<Node, Unreadable> {
     let mut builder = Builder {
+        text,
         parser: Parser::new_from_str(text),
         offsets: Offsets::new(text),
         anchors: HashMap::new(),
@@ -21,12 +23,22 @@ pub(crate) fn parse(text: &str) -> Result<Node, Unreadable> {
 }
 
 struct Builder<'a> {
+    text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     offsets: Offsets,
-    /// Finished nodes that an alias may name, with how many values they come to.
-    anchors: HashMap<usize, (Node, usize)>,
+    /// Finished nodes that an alias may name.
+    anchors: HashMap<usize, Anchored>,
     /// How many values there are so far, aliases expanded.
     values: usize,
+}
+
+#[derive(Clone)]
+struct Anchored {
+    node: Node,
+    /// How many values it comes to.
+    values: usize,
+    /// How many levels of lists and objects.
+    height: usize,
 }
 
 impl<'a> Builder<'a> {
@@ -69,72 +81,81 @@ impl<'a> Builder<'a> {
     }
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Unreadable> {
-        if depth > NESTING_MAX {
-            let message = format!("nested more than {NESTING_MAX} levels deep");
-            return Err(self.problem(Code::TooDeep, span, &message));
+        let opens = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
+        if opens && depth > NESTING_MAX {
+            return Err(Unreadable::too_deep(self.range(span)));
         }
         let before = self.values;
-        self.values += 1;
-        if self.values > YAML_VALUES_MAX {
-            let message = format!("more than {YAML_VALUES_MAX} values once aliases are expanded");
-            return Err(self.problem(Code::TooManyValues, span, &message));
-        }
+        self.count(1, span)?;
         let start = self.offsets.byte(span.start.index());
         let mut end = self.offsets.byte(span.end.index());
         let (kind, anchor) = match event {
             Event::Alias(anchor) => {
-                let Some((node, values)) = self.anchors.get(&anchor).cloned() else {
+                let Some(anchored) = self.anchors.get(&anchor).cloned() else {
                     let message = "an alias inside the value that it stands for";
-                    return Err(self.problem(Code::TooManyValues, span, message));
+                    let mut problem = self.problem(Code::TooManyValues, span, message);
+                    problem.hint = Some("write out what is meant here".to_owned());
+                    return Err(problem);
                 };
-                self.values += values - 1;
-                if self.values > YAML_VALUES_MAX {
-                    let message =
-                        format!("more than {YAML_VALUES_MAX} values once aliases are expanded");
-                    return Err(self.problem(Code::TooManyValues, span, &message));
+                self.count(anchored.values - 1, span)?;
+                if depth - 1 + anchored.height > NESTING_MAX {
+                    return Err(Unreadable::too_deep(self.range(span)));
                 }
-                (node.kind, 0)
+                (anchored.node.kind, 0)
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text =
                     tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
                 let value = match style {
                     ScalarStyle::Plain if !is_text => plain(&text),
-                    _ => Value::String(text.into_owned()),
+                    _ => Some(Value::String(text.into_owned())),
                 };
+                let value = value.ok_or_else(|| self.out_of_range(span))?;
                 (Kind::Scalar(value), anchor)
             }
             Event::SequenceStart(anchor, _) => {
-                let mut items = Vec::new();
+                let mut items: Vec<Node> = Vec::new();
                 loop {
                     let (event, span) = self.next()?;
                     if matches!(event, Event::SequenceEnd) {
+                        end = self.end(span, items.last().map(|last| &last.range), end);
                         break;
                     }
                     items.push(self.node(event, span, depth + 1)?);
                 }
-                end = items.last().map_or(end, |last| last.range.end);
                 (Kind::List(items), anchor)
             }
             Event::MappingStart(anchor, _) => {
-                let mut fields = Vec::new();
+                let mut fields: Vec<Field> = Vec::new();
                 loop {
                     let (event, span) = self.next()?;
                     if matches!(event, Event::MappingEnd) {
+                        end = self.end(span, fields.last().map(|last| &last.value.range), end);
                         break;
                     }
                     fields.push(self.field(event, span, depth)?);
                 }
-                end = fields.last().map_or(end, |last: &Field| last.value.range.end);
                 (Kind::Object(fields), anchor)
             }
             _ => return Err(self.problem(Code::Syntax, span, "a value is missing here")),
         };
         let node = Node { range: start..end.max(start), kind };
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), self.values - before));
+            let (values, height) = (self.values - before, node.height());
+            self.anchors.insert(anchor, Anchored { node: node.clone(), values, height });
         }
         Ok(node)
+    }
+
+    fn count(&mut self, values: usize, span: Span) -> Result<(), Unreadable> {
+        self.values += values;
+        if self.values <= YAML_VALUES_MAX {
+            return Ok(());
+        }
+        let message = format!("more than {YAML_VALUES_MAX} values once aliases are expanded");
+        let mut problem = self.problem(Code::TooManyValues, span, &message);
+        problem.hint = Some("use fewer aliases inside each other".to_owned());
+        Err(problem)
     }
 
     fn field(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Field, Unreadable> {
@@ -148,22 +169,35 @@ impl<'a> Builder<'a> {
     }
 
     fn problem(&self, code: Code, span: Span, message: &str) -> Unreadable {
+        Unreadable { code, range: self.range(span), message: message.to_owned(), hint: None }
+    }
+
+    /// Where a list or object ends: at its closing bracket, or else with the last thing in it.
+    fn end(&self, closing: Span, last: Option<&Range<usize>>, opening: usize) -> usize {
+        let closing = self.range(closing);
+        match self.text.as_bytes().get(closing.start) {
+            Some(b']' | b'}') if closing.start >= opening => closing.end,
+            _ => last.map_or(opening, |last| last.end),
+        }
+    }
+
+    fn range(&self, span: Span) -> Range<usize> {
         let start = self.offsets.byte(span.start.index());
         let end = self.offsets.byte(span.end.index());
-        Unreadable {
-            code,
-            range: start..end.max(start + 1),
-            message: message.to_owned(),
-            hint: None,
-        }
+        start..end.max(start + 1)
+    }
+
+    fn out_of_range(&self, span: Span) -> Unreadable {
+        let mut problem = self.problem(Code::Syntax, span, "number out of range");
+        problem.hint = Some("put it in quotes if it is a text".to_owned());
+        problem
     }
 
     fn scan_error(&self, error: &ScanError) -> Unreadable {
         let at = self.offsets.byte(error.marker().index());
         let info = error.info();
         if info.contains("recursion limit") {
-            let message = format!("nested more than {NESTING_MAX} levels deep");
-            return Unreadable { code: Code::TooDeep, range: at..at + 1, message, hint: None };
+            return Unreadable::too_deep(at..at + 1);
         }
         let hint = match info {
             info if info.contains("tab") => {
@@ -183,37 +217,41 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A plain scalar by YAML's core schema.
-fn plain(text: &str) -> Value {
+/// A plain scalar by YAML's core schema; `None` for a number that is out of range, as in JSON.
+fn plain(text: &str) -> Option<Value> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
+        "true" | "True" | "TRUE" => return Some(Value::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(Value::Bool(false)),
         _ => {}
     }
-    number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number)
+    if let Some(number) = whole(text) {
+        return Some(Value::Number(number));
+    }
+    match float(text) {
+        Some(float) => Number::from_f64(float).map(Value::Number),
+        None => Some(Value::String(text.to_owned())),
+    }
 }
 
-fn number(text: &str) -> Option<Number> {
+fn whole(text: &str) -> Option<Number> {
     if let Some(digits) = text.strip_prefix("0x") {
         return unsigned(digits, 16);
     }
     if let Some(digits) = text.strip_prefix("0o") {
         return unsigned(digits, 8);
     }
+    let whole = text.parse::<i64>().map(Number::from);
+    whole.ok().or_else(|| text.parse::<u64>().ok().map(Number::from))
+}
+
+/// Also a whole number with more digits than fit: serde reads those as floats, too.
+fn float(text: &str) -> Option<f64> {
     let unsigned_text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if !unsigned_text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
-    }
-    if unsigned_text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let text = text.strip_prefix('+').unwrap_or(text);
-        let whole = text.parse::<i64>().map(Number::from);
-        return whole.ok().or_else(|| text.parse::<u64>().ok().map(Number::from));
-    }
-    let is_float = unsigned_text.contains(|c: char| c.is_ascii_digit())
+    let is_float = unsigned_text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned_text.contains(|c: char| c.is_ascii_digit())
         && unsigned_text.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
-    let float: f64 = text.parse().ok().filter(|_| is_float)?;
-    Number::from_f64(float)
+    text.parse().ok().filter(|_| is_float)
 }
 
 fn unsigned(digits: &str, radix: u32) -> Option<Number> {
@@ -265,6 +303,11 @@ mod tests {
             ]),
         );
         assert_eq!(
+            value("[18446744073709551616, ++1, +-1]"),
+            json!([1.8446744073709552e19, "++1", "+-1"])
+        );
+        assert_eq!(parse("a: 1e999").unwrap_err().message, "number out of range");
+        assert_eq!(
             value("a: !!str 5\nb: |\n  x\n  y\nc: >\n  x\n  y\n"),
             json!({"a": "5", "b": "x\ny\n", "c": "x y\n"})
         );
@@ -281,6 +324,16 @@ mod tests {
             bomb.push_str(&format!("l{level}: &l{level} [{inner}]\n"));
         }
         assert_eq!(parse(&bomb).unwrap_err().code, Code::TooManyValues);
+    }
+
+    #[test]
+    fn aliases_do_not_nest_beyond_the_bound() {
+        let mut tower = String::from("l0: &l0 [[[[[[[[[[x]]]]]]]]]]\n");
+        for level in 1..12 {
+            let inner = level - 1;
+            tower.push_str(&format!("l{level}: &l{level} [[[[[[[[[[*l{inner}]]]]]]]]]]\n"));
+        }
+        assert_eq!(parse(&tower).unwrap_err().code, Code::TooDeep);
     }
 
     #[test]
