@@ -1,6 +1,8 @@
 //! Whether an output is good. Every rule that applies is tried; where the whole fails, exactly the
 //! rules that made it fail are named, through every composition, with what to change.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
 use workflow::definition::{PlainStep, Step};
@@ -41,7 +43,8 @@ impl Checker {
         let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
         let state = LoopState::of(workflow, context)?;
         let mut variables = Variables::new(context);
-        bind_loops_around(workflow, &workflow.steps, step, &state, &mut variables);
+        let mut tried = HashSet::new();
+        bind_loops_around(workflow, &workflow.steps, step, &state, &mut variables, &mut tried);
         let Step::Plain(found) = found else {
             // A loop has no output of its own, and so nothing to check it for.
             return Ok(not_blank(output));
@@ -232,6 +235,7 @@ fn bind_loops_around<'a>(
     wanted: &str,
     state: &LoopState,
     variables: &mut Variables<'a>,
+    tried: &mut HashSet<&'a str>,
 ) -> bool {
     for step in steps {
         let Step::Loop(outer) = step else {
@@ -240,11 +244,15 @@ fn bind_loops_around<'a>(
         let Some(progress) = state.loops.get(&*outer.id).filter(|progress| !progress.ended) else {
             continue;
         };
+        // Loops can share a body: where it was not found in one once, it is not there.
+        if !tried.insert(&outer.id) {
+            continue;
+        }
         let depth = variables.depth();
         progress.bind(&outer.r#loop, variables);
         let inner = body(workflow, outer);
         let is_here = inner.iter().any(|step| step.id() == wanted);
-        if is_here || bind_loops_around(workflow, inner, wanted, state, variables) {
+        if is_here || bind_loops_around(workflow, inner, wanted, state, variables, tried) {
             return true;
         }
         variables.unbind(depth);

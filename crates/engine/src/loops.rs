@@ -3,7 +3,7 @@
 //! done in the state that goes with it, so an agent that returns what it was given moves on, and
 //! one that asks again with what it had before gets the same step again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -116,21 +116,30 @@ impl LoopProgress {
     /// Whether a loop with these settings can stand here.
     fn check(&self, settings: &Loop) -> Result<(), String> {
         let bound = settings.max_iterations;
-        let most = match &settings.kind {
-            _ if self.ended => bound,
-            LoopKind::ForEach { .. } if self.items.is_none() => {
-                return Err("it runs, but its items are missing".to_owned());
-            }
-            LoopKind::For { count: Count::Variable(_) } if self.count.is_none() => {
-                return Err("it runs, but its count is missing".to_owned());
-            }
-            _ => self.total(settings).map_or(bound, |total| total.min(bound)),
+        let most = match self.total(settings) {
+            Some(total) if !self.ended => total.min(bound),
+            _ => bound,
         };
         match self.iteration {
             0 => Err("iteration 0, but iterations count from 1".to_owned()),
             beyond if beyond > most => Err(format!("iteration {beyond} of at most {most}")),
             _ => Ok(()),
         }
+    }
+
+    /// A running loop whose progress came back without its items or its count: the context may still
+    /// have them.
+    pub(crate) fn resume(self, settings: &Loop, variables: &Variables<'_>) -> Result<Self, Lacking> {
+        let is_whole = match &settings.kind {
+            LoopKind::ForEach { .. } => self.items.is_some(),
+            LoopKind::For { count: Count::Variable(_) } => self.count.is_some(),
+            LoopKind::For { .. } | LoopKind::While { .. } | LoopKind::Until { .. } => true,
+        };
+        if is_whole {
+            return Ok(self);
+        }
+        let Self { items, count, .. } = Self::start(settings, variables)?;
+        Ok(Self { items, count, ..self })
     }
 
     /// A loop about to start: what it goes through is fixed now.
@@ -160,7 +169,7 @@ impl LoopProgress {
             LoopKind::For { count: Count::Number(count) } => Some(*count),
             LoopKind::For { count: Count::Variable(_) } => self.count,
             LoopKind::ForEach { .. } => {
-                let items = self.items.as_ref().map_or(0, Vec::len);
+                let items = self.items.as_ref()?.len();
                 Some(u32::try_from(items).unwrap_or(u32::MAX))
             }
             LoopKind::While { .. } | LoopKind::Until { .. } => None,
@@ -209,16 +218,23 @@ pub(crate) fn body<'a>(workflow: &'a Workflow, step: &'a LoopStep) -> &'a [Step]
     }
 }
 
-/// Every step that runs inside these, and they themselves.
+/// Every step that runs inside these, and they themselves, each once: loops can share a body, and the
+/// ways down to it can be too many to go.
 pub(crate) fn each_inside<'a>(
     workflow: &'a Workflow,
     steps: &'a [Step],
     visit: &mut dyn FnMut(&'a Step),
 ) {
-    for step in steps {
-        visit(step);
-        if let Step::Loop(inner) = step {
-            each_inside(workflow, body(workflow, inner), visit);
+    let mut seen = HashSet::new();
+    let mut open: Vec<&[Step]> = vec![steps];
+    while let Some(steps) = open.pop() {
+        for step in steps {
+            if seen.insert(step.id()) {
+                visit(step);
+                if let Step::Loop(inner) = step {
+                    open.push(body(workflow, inner));
+                }
+            }
         }
     }
 }

@@ -192,21 +192,22 @@ impl<'a> Search<'a, '_> {
         let settings = &step.r#loop;
         let body = body(self.workflow, step);
         let mut confirms = false;
-        let mut progress = match self.state.loops.remove(&*step.id) {
+        let progress = match self.state.loops.remove(&*step.id) {
             Some(progress) if progress.ended => {
                 self.state.loops.insert(step.id.to_string(), progress);
                 return Ok(None);
             }
-            Some(progress) => progress,
+            Some(progress) => progress.resume(settings, &self.variables),
             None => {
                 self.refuse_lost_state(step, body)?;
-                match LoopProgress::start(settings, &self.variables) {
-                    Ok(progress) => progress,
-                    Err(lacking) => {
-                        self.note(step, What::Lacking(lacking));
-                        return Ok(None);
-                    }
-                }
+                LoopProgress::start(settings, &self.variables)
+            }
+        };
+        let mut progress = match progress {
+            Ok(progress) => progress,
+            Err(lacking) => {
+                self.note(step, What::Lacking(lacking));
+                return Ok(None);
             }
         };
         let unseen = progress.iteration == 0;
@@ -232,9 +233,11 @@ impl<'a> Search<'a, '_> {
                 self.running.pop();
                 self.variables.unbind(depth);
                 self.idle += usize::from(is_new);
-                if is_new && self.idle > IDLE_ITERATIONS_MAX {
-                    break End::Idle;
-                }
+            }
+            // Where they are used up, no inner loop begins either: it would not end the search.
+            let is_inner_start = progress.iteration == 0 && !self.running.is_empty();
+            if self.idle > IDLE_ITERATIONS_MAX && (is_new || is_inner_start) {
+                break End::Idle;
             }
             if !progress.wants_more(settings, &mut self.variables) {
                 break End::Finished;
