@@ -21,6 +21,8 @@ pub struct Translated {
     pub flags: Flags,
     /// Look-around or a back-reference needs the backtracking engine.
     pub backtracks: bool,
+    /// One of them is look-behind or a back-reference, which the engine cannot always do.
+    pub looks_back: bool,
     /// Flags were written inside the pattern, as `(?i)`, which JavaScript rejects.
     pub inline_flags: bool,
 }
@@ -47,12 +49,14 @@ pub enum Error {
     TooLarge,
 }
 
-/// Checks a pattern's syntax without compiling it.
+/// Checks a pattern's syntax without compiling it, which takes long. Only look-behind and
+/// back-references are compiled: the engine cannot do all of them, and tells no sooner.
 pub fn parse(pattern: &str, flags: &str) -> Result<Translated, Error> {
     let translated = translate::translate(pattern, parse_flags(flags)?)?;
-    if translated.backtracks {
-        fancy_regex::Expr::parse_tree(&translated.text)
-            .map_err(|error| Error::Other(error.to_string()))?;
+    if translated.looks_back {
+        backtracking(&translated)?;
+    } else if translated.backtracks {
+        fancy_regex::Expr::parse_tree(&translated.text).map_err(explain)?;
     } else {
         regex_syntax::ast::parse::Parser::new()
             .parse(&translated.text)
@@ -112,18 +116,11 @@ impl Matcher {
 
 /// Compiles a pattern, within [`COMPILED_BYTES_MAX`].
 pub fn compile(pattern: &str, flags: &str) -> Result<Matcher, Error> {
-    let Translated { text, flags, backtracks, .. } = parse(pattern, flags)?;
-    if backtracks {
-        return fancy_regex::RegexBuilder::new(&text)
-            .case_insensitive(flags.ignore_case)
-            .multi_line(flags.multi_line)
-            .dot_matches_new_line(flags.dot_all)
-            .backtrack_limit(BACKTRACK_MAX)
-            .delegate_size_limit(COMPILED_BYTES_MAX)
-            .build()
-            .map(|regex| Matcher::Backtracking(Box::new(regex)))
-            .map_err(|error| Error::Other(error.to_string()));
+    let translated = parse(pattern, flags)?;
+    if translated.backtracks {
+        return backtracking(&translated);
     }
+    let Translated { text, flags, .. } = translated;
     let syntax = syntax::Config::new()
         .case_insensitive(flags.ignore_case)
         .multi_line(flags.multi_line)
@@ -140,6 +137,32 @@ pub fn compile(pattern: &str, flags: &str) -> Result<Matcher, Error> {
         Some(regex_syntax::Error::Translate(error)) => Error::Other(error.kind().to_string()),
         _ => Error::Other(error.to_string()),
     })
+}
+
+fn backtracking(translated: &Translated) -> Result<Matcher, Error> {
+    let Translated { text, flags, .. } = translated;
+    fancy_regex::RegexBuilder::new(text)
+        .case_insensitive(flags.ignore_case)
+        .multi_line(flags.multi_line)
+        .dot_matches_new_line(flags.dot_all)
+        .backtrack_limit(BACKTRACK_MAX)
+        .delegate_size_limit(COMPILED_BYTES_MAX)
+        .build()
+        .map(|regex| Matcher::Backtracking(Box::new(regex)))
+        .map_err(explain)
+}
+
+/// The engine's own words, without those that say who speaks.
+fn explain(error: fancy_regex::Error) -> Error {
+    use fancy_regex::{CompileError, Error as Fancy};
+    match error {
+        Fancy::ParseError(_, error) => Error::Other(error.to_string()),
+        Fancy::CompileError(error) => match *error {
+            CompileError::InnerError(error) if error.size_limit().is_some() => Error::TooLarge,
+            error => Error::Other(error.to_string()),
+        },
+        error => Error::Other(error.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +221,8 @@ mod tests {
             (r"^(?=.*\d)(?=.*[a-z]).{3,}$", "abc", false),
             (r"(?<!un)safe\b", "unsafe", false),
             (r"(\w+) \1", "the the", true),
+            (r"^(a)?b\1$", "b", true),
+            (r"^(a)(?:\1)0$", "aa0", true),
             (r"(?<q>['\x22]).*?\k<q>", "say 'x'", true),
             (r"(?!x)\bt\b", "été", true),
         ] {
@@ -227,6 +252,12 @@ mod tests {
         assert_eq!(message("a{3,1}", ""), "the repetition runs backwards at character 2");
         assert_eq!(message("a\\", ""), "nothing follows the backslash at character 2");
         assert_eq!(message("(a)\\2", ""), "there is no group 2 to refer to at character 4");
+        assert_eq!(
+            message("[\\1]", ""),
+            "a character class cannot refer to a group at character 2"
+        );
+        assert_eq!(message("a{9999999999}", ""), "the repetition counts too far at character 2");
+        assert_eq!(message("\\p{Elvish}", ""), "there is no property `Elvish` at character 1");
         assert_eq!(message("\\uD800", ""), "half a surrogate pair matches nothing at character 1");
         assert_eq!(message("a", "iq"), "`q` is no flag");
         assert_eq!(message("a", "ii"), "the flag `i` is there twice");

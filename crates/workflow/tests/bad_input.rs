@@ -176,7 +176,11 @@ fn nul_bytes() {
     let mut spoilt = definition();
     spoilt["id"] = json!("nul\0byte");
     assert_eq!(codes(&json(spoilt.to_string())), ["W014"]);
-    assert!(yaml(format!("id: a\0b\n{GOOD_YAML}")).workflow.is_none());
+    assert_eq!(told(yaml(format!("{}\0", small_yaml()))).0, "W001");
+    for text in ["a\0b", "\"a\0b\"", "abc\0", "abc # \0"] {
+        let finding = only(yaml(small_yaml().replace("small-one", text)));
+        assert_eq!((finding.code.name(), finding.hint), ("W001", None), "{text:?}");
+    }
 }
 
 #[test]
@@ -456,45 +460,48 @@ fn a_list_is_no_object() {
 /// As many mistakes as fit into a file: the answer stays small, and comes soon.
 #[test]
 fn thousands_of_mistakes() {
-    let steps = |step: &str| {
-        let count = (FILE_BYTES_MAX - 1_000) / (step.len() + 1);
-        let list: Vec<String> = (0..count).map(|at| step.replace('#', &at.to_string())).collect();
-        format!("{{\"steps\":[{}", list.join(","))
-            .chars()
-            .take(FILE_BYTES_MAX - 2)
-            .collect::<String>()
-    };
-    let whole = |step: &str| {
-        let text = steps(step);
-        let end = text.rfind("},").unwrap();
-        format!("{}]}}", &text[..=end])
-    };
+    let plain = r##"{"id":"s-#","title":"A","prompt":"B"}"##;
+    let slots = r##"{"id":"s-#","title":"A","prompt":"{{a#}}{{b#}}{{c}}"}"##;
+    let rules = r##"{"validationCriteria":{"type":"x"}}"##;
+    let bodies = r##"{"id":"s-#","title":"A","type":"loop","body":"t-#","loop":{"type":"for","count":1,"maxIterations":1}}"##;
     let fields: String = (0..60_000).map(|at| format!("\"f{at}\":1,")).collect();
     let keys = "\"k\":1,".repeat(100_000);
     let long = "x".repeat(500_000);
-    for (what, text) in [
-        ("empty steps", whole("{}")),
-        ("steps that are texts", whole("{\"id\":1}")),
-        ("the same step", whole("{\"id\":\"abc\",\"title\":\"A\",\"prompt\":\"B\"}")),
-        ("rules of no kind", whole("{\"validationCriteria\":{\"type\":\"x\"}}")),
-        (
-            "bodies that are not there",
-            whole(
-                "{\"id\":\"s-#\",\"title\":\"A\",\"type\":\"loop\",\"body\":\"t-#\",\"loop\":{\"type\":\"for\",\"count\":1,\"maxIterations\":1}}",
-            ),
-        ),
-        (
-            "slots that nothing fills",
-            whole("{\"id\":\"s-#\",\"title\":\"A\",\"prompt\":\"{{a#}}{{b#}}{{c}}\"}"),
-        ),
-        ("fields that are not known", format!("{{{fields}\"id\":1}}")),
-        ("the same key", format!("{{{keys}\"id\":1}}")),
-        ("a long name", format!("{{\"{long}\":1,\"id\":\"{long}\"}}")),
+    for (code, text) in [
+        ("W010", many_steps("{}")),
+        ("W011", many_steps("5")),
+        ("W011", many_steps("{\"id\":1}")),
+        ("W021", many_steps(&plain.replace('#', "1"))),
+        ("W022", many_steps(bodies)),
+        ("W040", many_steps(rules)),
+        ("W050", many_steps(slots)),
+        ("W012", format!("{{{fields}\"id\":1}}")),
+        ("W007", format!("{{{keys}\"id\":1}}")),
+        ("W012", format!("{{\"{long}\":1,\"id\":\"{long}\"}}")),
     ] {
+        assert!(text.len() > FILE_BYTES_MAX / 2 && text.len() <= FILE_BYTES_MAX);
         let reading = json(&text);
-        assert!(reading.workflow.is_none(), "{what}");
-        assert!((1..=3_000).contains(&reading.findings.len()), "{what}");
+        assert!(codes(&reading).contains(&code), "{code}: {:?}", codes(&reading).first());
+        assert!(reading.findings.len() <= 3_000, "{code}: {}", reading.findings.len());
+        // A warning, however often, leaves it usable.
+        assert_eq!(reading.workflow.is_some(), code == "W050", "{code}");
     }
+}
+
+/// A large definition with this step again and again, numbered at every `#`.
+fn many_steps(step: &str) -> String {
+    let head = definition().to_string().replace("\"steps\":[", "\"steps\":[HERE,");
+    let mut steps = Vec::new();
+    let mut left = FILE_BYTES_MAX - head.len();
+    for number in 0.. {
+        let step = step.replace('#', &number.to_string());
+        match left.checked_sub(step.len() + 1) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        steps.push(step);
+    }
+    head.replace("HERE", &steps.join(","))
 }
 
 /// An error that is not shown because there are so many findings counts nevertheless.

@@ -15,6 +15,9 @@ const MAX_EXPANSION: usize = 4_096;
 /// Nor are more than this many pairs of values looked at: those to try, and those to compare with.
 const MAX_TRIALS: usize = 1_000_000;
 
+/// How many ways to contain some parts and not others a test is given.
+const CHOICES_MAX: usize = 16;
+
 /// One comparison on one variable, or its opposite.
 #[derive(Clone, Copy)]
 struct Literal<'a> {
@@ -72,7 +75,7 @@ pub(super) fn telling_values(condition: &Condition) -> Vec<(&str, Vec<Option<Val
         };
         let mut seen: Vec<Vec<bool>> = Vec::new();
         let mut values = Vec::new();
-        for candidate in candidates(&same) {
+        for candidate in containing(&same).iter().flat_map(|wanted| candidates(wanted)) {
             let outcome: Vec<bool> = same.iter().map(|l| l.accepts(candidate.as_ref())).collect();
             if !seen.contains(&outcome) {
                 seen.push(outcome);
@@ -82,6 +85,19 @@ pub(super) fn telling_values(condition: &Condition) -> Vec<(&str, Vec<Option<Val
         told.push((var, values));
     }
     told
+}
+
+/// The comparisons with every choice of parts that a value shall contain, as far as they are few.
+fn containing<'a>(literals: &[Literal<'a>]) -> Vec<Vec<Literal<'a>>> {
+    let mut choices = vec![literals.to_vec()];
+    for (at, literal) in literals.iter().enumerate() {
+        if matches!(literal.clause, Some(Clause::Contains(_))) && choices.len() < CHOICES_MAX {
+            let mut without = choices.clone();
+            without.iter_mut().for_each(|choice| choice[at].wanted = false);
+            choices.extend(without);
+        }
+    }
+    choices
 }
 
 fn collect<'a>(condition: &'a Condition, literals: &mut Vec<Literal<'a>>) {

@@ -21,8 +21,10 @@ pub fn render(finding: &Finding, source: Option<&str>) -> String {
     };
     lines.push(format!("{pad}--> {file}{}{pointer}", at.unwrap_or_default()));
     let excerpt = finding.place.zip(source).and_then(|(place, source)| {
+        // A byte order mark is not counted.
+        let source = source.strip_prefix('\u{feff}').unwrap_or(source);
         let line = source.lines().nth(place.line - 1)?;
-        Some(excerpt(line.trim_start_matches('\u{feff}'), place.column - 1, place.length))
+        Some(excerpt(line, place.column - 1, place.length))
     });
     if let (Some((text, indent, carets)), Some(place)) = (excerpt, finding.place) {
         lines.push(format!("{pad} |"));

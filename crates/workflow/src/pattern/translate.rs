@@ -14,8 +14,9 @@ const NOT_LINE_END: &str = r"[^\n\r\x{2028}\x{2029}]";
 
 pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Error> {
     let source: Vec<char> = pattern.chars().collect();
+    let looks_back = looks_back(&source);
     let mut translator = Translator {
-        backtracks: needs_backtracking(&source),
+        backtracks: looks_back || looks_ahead(&source),
         groups: count_groups(&source),
         source,
         at: 0,
@@ -30,7 +31,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Error
     if flags.sticky {
         out = format!(r"\A(?:{out})");
     }
-    Ok(Translated { text: out, flags, backtracks, inline_flags })
+    Ok(Translated { text: out, flags, backtracks, looks_back, inline_flags })
 }
 
 struct Translator {
@@ -118,12 +119,11 @@ impl Translator {
         if !is_number(low) || !(high.is_empty() || is_number(high)) {
             return Ok(None);
         }
-        let runs_backwards = match (low.parse::<u32>(), high.parse::<u32>()) {
-            (Ok(low), Ok(high)) => low > high,
-            _ => false,
-        };
-        if runs_backwards {
-            return Err(syntax("the repetition runs backwards", start));
+        let most = if high.is_empty() { Ok(u32::MAX) } else { high.parse() };
+        match (low.parse::<u32>(), most) {
+            (Ok(least), Ok(most)) if least <= most => {}
+            (Ok(_), Ok(_)) => return Err(syntax("the repetition runs backwards", start)),
+            _ => return Err(syntax("the repetition counts too far", start)),
         }
         self.at += length + 1;
         Ok(Some(format!("{{{inner}}}")))
@@ -222,8 +222,8 @@ impl Translator {
                     return Err(syntax(&format!("there is no group {number} to refer to"), start));
                 }
                 self.at += length;
-                // Closed by a group of its own, so that a digit after it stays a digit.
-                self.atom(&format!(r"(?:\{number})"));
+                // In JavaScript a group that took no part matches the empty text.
+                self.atom(&format!(r"(?({number})\{number})"));
             }
             _ => {
                 let literal = self.escaped_literal(start)?;
@@ -394,6 +394,7 @@ impl Translator {
                 self.at += 1;
                 Ok(ClassItem::Char('\u{8}'))
             }
+            Some('1'..='9') => Err(syntax("a character class cannot refer to a group", at)),
             Some('p' | 'P') if self.source.get(self.at + 1) == Some(&'{') => {
                 Ok(ClassItem::Set(self.property(at)?))
             }
@@ -440,14 +441,20 @@ fn syntax(what: &str, at: usize) -> Error {
     Error::Syntax { what: what.to_owned(), at: at + 1 }
 }
 
-fn needs_backtracking(source: &[char]) -> bool {
+fn looks_ahead(source: &[char]) -> bool {
+    let mut found = false;
+    scan(source, |rest| found |= matches!(rest, ['(', '?', '=' | '!', ..]));
+    found
+}
+
+/// Look-behind, or a back-reference.
+fn looks_back(source: &[char]) -> bool {
     let mut found = false;
     scan(source, |rest| {
-        found |= match rest {
-            ['\\', '1'..='9', ..] | ['\\', 'k', '<', ..] => true,
-            ['(', '?', '=' | '!', ..] | ['(', '?', '<', '=' | '!', ..] => true,
-            _ => false,
-        };
+        found |= matches!(
+            rest,
+            ['(', '?', '<', '=' | '!', ..] | ['\\', '1'..='9', ..] | ['\\', 'k', '<', ..]
+        );
     });
     found
 }

@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
             return Unreadable::too_deep(at..at + 1);
         }
         let hint = match info {
-            info if info.contains("tab") => {
+            info if info.split(' ').any(|word| word == "tab" || word == "tabs") => {
                 Some("indent with spaces: YAML does not allow tabs there")
             }
             info if info.contains("mapping values") => {

@@ -111,7 +111,7 @@ fn judged(bytes: &[u8], format: Format) -> Result<(), TestCaseError> {
     let blocks = reading.findings.iter().any(|finding| finding.blocks());
     prop_assert_eq!(reading.workflow.is_none(), blocks, "{:?}", reading.findings);
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').split('\n').collect();
+    let lines: Vec<&str> = text.strip_prefix('\u{feff}').unwrap_or(&text).split('\n').collect();
     for finding in &reading.findings {
         render(finding, Some(&text));
         let Some(place) = finding.place else {

@@ -99,7 +99,7 @@ fn reference(condition: &Value, context: &Map<String, Value>) -> bool {
             "var" if is_alone => match value {
                 None | Some(Value::Null | Value::Bool(false)) => false,
                 Some(Value::Number(number)) => number.as_f64().unwrap() != 0.0,
-                Some(Value::String(text)) => text != "",
+                Some(Value::String(text)) => !text.is_empty(),
                 Some(_) => true,
             },
             "var" => true,

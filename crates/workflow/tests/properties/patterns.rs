@@ -142,7 +142,9 @@ fn javascript() -> impl Strategy<Value = String> {
         let repetition =
             select(vec!["*", "+", "?", "{2}", "{0,3}", "{1,}", "*?", "+?", "??", "{2}?"]);
         let opening = select(vec!["(", "(?:"]);
-        let look = select(vec!["(?=", "(?!", "(?<=", "(?<!"]);
+        let look = select(vec!["(?=", "(?!"]);
+        // The engine cannot look behind for everything.
+        let behind = select(vec!["(?<=ab)", "(?<!a|b1)", "(?<=\\d{2})", "(?<![^a])"]);
         let anchor = select(vec!["^", "$", "\\b", "\\B"]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
@@ -151,6 +153,7 @@ fn javascript() -> impl Strategy<Value = String> {
             (opening, inner.clone(), repetition)
                 .prop_map(|(opening, inner, repetition)| format!("{opening}a{inner}){repetition}")),
             (look, inner.clone()).prop_map(|(look, inner)| format!("{look}{inner})")),
+            (behind, inner.clone()).prop_map(|(behind, inner)| format!("{behind}{inner}")),
             inner.clone().prop_map(|inner| format!("(?:({inner})\\1)")),
             (anchor, inner).prop_map(|(anchor, inner)| format!("{anchor}{inner}")),
         ]
