@@ -105,7 +105,7 @@ codes! {
     BadSchema "W045" Error "a malformed JSON Schema in a rule"
         "The schema of the rule is not valid under its meta-schema, or refers to something outside itself. The workflow can be used, but the output of this step cannot be checked."
     NothingChecked "W046" Warning "a check that checks nothing"
-        "An empty composition has no member that could fail, and every output contains the empty text."
+        "An empty composition has no member that could fail, every output contains the empty text, and a rule whose condition never holds drops out each time."
     NoEffectOnRule "W048" Warning "a field has no effect on this type of rule"
         "The field belongs to another type of rule and is not looked at."
     UnsetVariable "W050" Warning "a template variable that nothing sets"

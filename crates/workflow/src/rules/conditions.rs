@@ -83,7 +83,8 @@ fn in_criteria(criteria: &Criteria, pointer: &Pointer<'_>, report: &mut Report) 
                 let message =
                     format!("the rule can never apply: {} holds in no context", shown(condition));
                 let hint = Some("mend the condition, or remove the rule".to_owned());
-                report.add(Code::NeverRuns, &at.key("condition"), At::Value, message, hint);
+                // It drops out wherever it stands, so the rest of the criteria can be used.
+                report.add(Code::NothingChecked, &at.key("condition"), At::Value, message, hint);
             }
         }
     });

@@ -68,7 +68,12 @@ fn syntax_error(text: &str, error: &serde_json::Error) -> Unreadable {
     let at = Lines::new(text).offset(error.line(), error.column().max(1));
     let full = error.to_string();
     let message = full.split(" at line ").next().unwrap_or(&full);
-    let mut problem = unreadable(at, message.to_lowercase());
+    let message = match message.strip_prefix("EOF while parsing ") {
+        _ if text.trim().is_empty() => "the file is empty".to_owned(),
+        Some(what) => format!("the file ends in the middle of {what}"),
+        None => message.to_lowercase(),
+    };
+    let mut problem = unreadable(at, message);
     problem.hint = hint(text, at, error);
     problem
 }
@@ -80,9 +85,7 @@ fn hint(text: &str, at: usize, error: &serde_json::Error) -> Option<String> {
         );
     }
     if error.is_eof() {
-        return Some(
-            "the file ends too early: look for a missing bracket, brace or quote".to_owned(),
-        );
+        return Some("look for a missing bracket, brace or quote".to_owned());
     }
     let before = text[..at].trim_end();
     match text[at..].chars().next() {

@@ -99,7 +99,7 @@ fn every_bad_file_is_explained_and_hides_nothing() {
     insta::assert_snapshot!(place.run(&["next", "truncated"]).shown(), @"
     exit 1
     --- stderr
-    error: the workflow `truncated` cannot be used: eof while parsing a string
+    error: the workflow `truncated` cannot be used: the file ends in the middle of a string
       try: `workflowlookup validate workflows/truncated.json` shows all that is wrong
     ");
 }

@@ -132,7 +132,7 @@ fn a_broken_workflow_answers_with_what_is_wrong() {
     insta::assert_snapshot!(place.run(&["show", "broken"]).shown(), @"
     exit 1
     --- stderr
-    error: the workflow `broken` cannot be used: eof while parsing a value
+    error: the workflow `broken` cannot be used: the file ends in the middle of a value
       try: `workflowlookup validate workflows/broken.json` shows all that is wrong
     ");
     insta::assert_snapshot!(place.run(&["next", "broken", "--json"]).shown(), @r#"
@@ -148,9 +148,9 @@ fn a_broken_workflow_answers_with_what_is_wrong() {
               "code": "W001",
               "column": 18,
               "file": "workflows/broken.json",
-              "hint": "the file ends too early: look for a missing bracket, brace or quote",
+              "hint": "look for a missing bracket, brace or quote",
               "line": 1,
-              "message": "eof while parsing a value",
+              "message": "the file ends in the middle of a value",
               "pointer": "",
               "severity": "error"
             }
@@ -177,9 +177,9 @@ fn sources_show_what_hides_what() {
       handle-incident: handle-incident.json by workflows/deep/b.yaml
 
     Findings
-    error[W001]: eof while parsing a value
+    error[W001]: the file ends in the middle of a value
      --> workflows/broken.json:1:18
-      = try: the file ends too early: look for a missing bracket, brace or quote
+      = try: look for a missing bracket, brace or quote
     `workflowlookup validate FILE` shows them in place
     ");
     let json = place.run(&["sources", "--json"]).json();

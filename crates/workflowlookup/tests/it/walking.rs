@@ -232,7 +232,7 @@ fn what_makes_no_sense_is_refused() {
         "message": "State error",
         "data": {
           "completedSteps": [],
-          "details": "`_loops` says about loop `each-room` what cannot be: it runs, but its items are missing",
+          "details": "`_loops` says about loop `each-room` what cannot be: iteration 99 of at most 10",
           "nearest": []
         }
       }
