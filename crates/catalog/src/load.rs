@@ -277,12 +277,15 @@ fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry
     Some(Arc::new(entry(source, path, last_id, reading, stamp)))
 }
 
-/// Reads a file, with its bytes where there are any; `None` where it is gone.
+/// A file's bytes, and the state in which they were read.
+type Content = (Vec<u8>, Stamp);
+
+/// Reads a file, with its content where there is any; `None` where it is gone.
 pub(crate) fn read_with(
     path: &Path,
     format: Format,
     scrutiny: Scrutiny,
-) -> Option<(Reading, Option<(Vec<u8>, Stamp)>)> {
+) -> Option<(Reading, Option<Content>)> {
     let refused = |finding| Reading { workflow: None, id: None, findings: vec![finding] };
     match read_settled(path) {
         Ok((bytes, stamp)) => Some((read(&bytes, format, scrutiny), Some((bytes, stamp)))),

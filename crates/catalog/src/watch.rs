@@ -2,6 +2,7 @@
 //! restart. A burst of edits costs one reload, and a file that somebody is still writing keeps its
 //! last state until it is closed.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -225,9 +226,9 @@ impl Watching {
         });
         self.must_poll = false;
         for (path, mode) in wanted {
-            if !self.armed.contains_key(&path) {
-                match watcher.watch(&path, mode) {
-                    Ok(()) => drop(self.armed.insert(path, mode)),
+            if let Entry::Vacant(slot) = self.armed.entry(path) {
+                match watcher.watch(slot.key(), mode) {
+                    Ok(()) => drop(slot.insert(mode)),
                     // Out of watches, or gone again: polling finds it.
                     Err(_) => self.must_poll = true,
                 }
