@@ -129,7 +129,11 @@ impl LoopProgress {
 
     /// A running loop whose progress came back without its items or its count: the context may still
     /// have them.
-    pub(crate) fn resume(self, settings: &Loop, variables: &Variables<'_>) -> Result<Self, Lacking> {
+    pub(crate) fn resume(
+        self,
+        settings: &Loop,
+        variables: &Variables<'_>,
+    ) -> Result<Self, Lacking> {
         let is_whole = match &settings.kind {
             LoopKind::ForEach { .. } => self.items.is_some(),
             LoopKind::For { count: Count::Variable(_) } => self.count.is_some(),

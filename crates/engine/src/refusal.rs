@@ -7,7 +7,12 @@ use workflow::nearest::nearest;
 pub enum Refusal {
     /// No step of the workflow has this id.
     #[error("the workflow has no step `{step}`")]
-    StepNotFound { step: String, nearest: Option<String> },
+    StepNotFound {
+        step: String,
+        nearest: Option<String>,
+        /// The ids that there are.
+        steps: Vec<String>,
+    },
     /// Steps are reported as completed that the workflow does not have.
     #[error("the workflow has no step {}", quoted(steps))]
     UnknownCompleted { steps: Vec<String>, nearest: Vec<String> },
@@ -24,7 +29,9 @@ pub enum Refusal {
 
 impl Refusal {
     pub(crate) fn step_not_found(workflow: &Workflow, step: &str) -> Self {
-        Self::StepNotFound { step: step.to_owned(), nearest: nearest_step(workflow, step) }
+        let mut steps = Vec::new();
+        workflow.each_step(&mut |step| steps.push(step.id().to_owned()));
+        Self::StepNotFound { step: step.to_owned(), nearest: nearest_step(workflow, step), steps }
     }
 
     /// What to try instead.

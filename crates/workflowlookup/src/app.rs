@@ -1,9 +1,10 @@
 //! The spine: what can be asked of the product, whoever asks. A caller takes a snapshot, asks, and
 //! reads the answer out of it; nothing is copied.
 
+use std::io;
 use std::sync::Arc;
 
-use catalog::{Catalog, Snapshot, Source};
+use catalog::{Catalog, Change, Snapshot, Source, Watch};
 use engine::{Checker, Next, Progress, Verdict};
 use serde::Serialize;
 use workflow::{Context, Workflow};
@@ -45,6 +46,11 @@ impl App {
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.catalog.snapshot()
+    }
+
+    /// Keeps the catalogue current; `changed` is told what a reload changed.
+    pub(crate) fn watch(&self, changed: impl FnMut(&Change) + Send + 'static) -> io::Result<Watch> {
+        Watch::start(Arc::clone(&self.catalog), changed)
     }
 
     pub(crate) fn check(

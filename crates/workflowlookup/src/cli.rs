@@ -18,6 +18,7 @@ mod list;
 mod new;
 mod next;
 mod schema;
+mod serve;
 mod show;
 mod source_options;
 mod sources;
@@ -43,6 +44,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
     Sources(sources::Arguments),
@@ -105,6 +107,7 @@ pub(crate) fn run() -> ExitCode {
 impl Command {
     fn run(self, sources: &SourceOptions, terminal: &mut Terminal) -> Ended {
         match self {
+            Self::Serve(arguments) => serve::run(&arguments, sources, terminal),
             Self::List(arguments) => list::run(&arguments, sources, terminal),
             Self::Show(arguments) => show::run(&arguments, sources, terminal),
             Self::Sources(arguments) => sources::run(&arguments, sources, terminal),
@@ -125,7 +128,7 @@ impl Command {
             Self::Validate(arguments) => arguments.json,
             Self::Next(arguments) => arguments.json,
             Self::Check(arguments) => arguments.json,
-            Self::New(_) | Self::Schema(_) | Self::Completions(_) => false,
+            Self::Serve(_) | Self::New(_) | Self::Schema(_) | Self::Completions(_) => false,
         }
     }
 }

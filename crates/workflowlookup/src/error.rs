@@ -24,9 +24,9 @@ pub(crate) enum Refusal {
 /// A refusal for a machine: a JSON-RPC error object, and what `--json` prints.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ErrorObject {
-    code: i32,
-    message: &'static str,
-    data: Value,
+    pub(crate) code: i32,
+    pub(crate) message: &'static str,
+    pub(crate) data: Value,
 }
 
 impl Refusal {
@@ -79,7 +79,7 @@ impl Refusal {
             | Self::Security { details, .. }
             | Self::InvalidParams { details, .. } => json!({"details": details}),
             Self::Engine { id, refusal } => match refusal {
-                Engine::StepNotFound { step, nearest } => {
+                Engine::StepNotFound { step, nearest, .. } => {
                     json!({"stepId": step, "workflowId": id, "nearest": nearest})
                 }
                 Engine::UnknownCompleted { steps, nearest } => {

@@ -5,6 +5,7 @@ mod app;
 mod bundled;
 mod cli;
 mod error;
+mod server;
 
 use std::process::ExitCode;
 

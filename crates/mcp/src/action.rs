@@ -1,0 +1,117 @@
+//! What goes in and out of a connection besides messages: calls for the host to carry out, and how they
+//! came out.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::content::{Page, Prompt, Resource, ResourceTemplate, ResourceText};
+use crate::jsonrpc::Error;
+
+/// What the host does next, in this order.
+#[derive(Debug)]
+pub enum Action {
+    /// The answer to a request.
+    Reply(String),
+    /// Something that the client should know.
+    Notify(String),
+    /// Carry this out, and hand the outcome to [`crate::Connection::finish`].
+    Call { ticket: Ticket, call: Call },
+    /// Nobody waits for this call any more.
+    Cancel(Ticket),
+    /// Flush, and end the connection.
+    Close,
+}
+
+/// A call under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket(pub(crate) u64);
+
+/// Something that only the host can answer.
+#[derive(Debug)]
+pub enum Call {
+    /// A tool of the server's, with its arguments: an object. As a method of its own it answers whole,
+    /// and never by pages.
+    Tool {
+        name: &'static str,
+        arguments: Box<RawValue>,
+        is_method: bool,
+    },
+    ListResources {
+        cursor: Option<String>,
+    },
+    ListTemplates,
+    ReadResource {
+        uri: String,
+    },
+    ListPrompts {
+        cursor: Option<String>,
+    },
+    GetPrompt {
+        name: String,
+        arguments: Vec<(String, String)>,
+    },
+    /// Values for an argument of a prompt or a template that begin with what is typed.
+    Complete {
+        reference: Reference,
+        argument: String,
+        typed: String,
+    },
+}
+
+/// What a completion is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    Prompt(String),
+    Resource(String),
+}
+
+/// How a call came out.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A tool's result: what an agent reads, and the same for a machine, as JSON.
+    Tool {
+        text: String,
+        structured: String,
+    },
+    /// Not now, or not so: what the agent should do next, and the error for a machine.
+    Refused {
+        advice: String,
+        error: Error,
+    },
+    /// The tool cannot use these arguments.
+    BadArguments(String),
+    Resources(Page<Resource>),
+    Templates(Vec<ResourceTemplate>),
+    Resource(ResourceText),
+    Prompts(Page<Prompt>),
+    Prompt {
+        description: String,
+        text: String,
+    },
+    Completion {
+        values: Vec<String>,
+        total: usize,
+    },
+    /// No such resource.
+    NoResource {
+        uri: String,
+    },
+    /// A cursor, a prompt's name or an argument that makes no sense.
+    BadParams(String),
+    /// We failed. The log says how.
+    Fault,
+}
+
+/// What changed on the server's side.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changed {
+    /// The lists of resources and prompts.
+    pub lists: bool,
+    /// Single resources.
+    pub uris: Vec<String>,
+}
+
+pub(crate) fn completion(values: Vec<String>, total: usize) -> Value {
+    let has_more = total > values.len();
+    serde_json::json!({"completion": {"values": values, "total": total, "hasMore": has_more}})
+}

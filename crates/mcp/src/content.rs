@@ -1,0 +1,139 @@
+//! What a server offers, in its own words: tools, resources, prompts. How each revision spells them is
+//! decided here and nowhere else.
+
+use serde_json::{Map, Value, json};
+
+use crate::revision::Traits;
+
+/// A tool, as its host describes it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub description: &'static str,
+    pub input_schema: Value,
+    pub output_schema: Value,
+    pub annotations: Value,
+    /// Shown where a revision has a place for them.
+    pub examples: Option<Value>,
+    /// Whether the tool's name is a method of its own too, in the product's first protocol.
+    pub is_method: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    pub uri: String,
+    pub name: String,
+    pub title: String,
+    pub description: String,
+    pub mime_type: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    pub uri_template: String,
+    pub name: String,
+    pub title: String,
+    pub description: String,
+    pub mime_type: &'static str,
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceText {
+    pub uri: String,
+    pub mime_type: &'static str,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    pub name: String,
+    pub title: String,
+    pub description: String,
+    pub arguments: Vec<PromptArgument>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgument {
+    pub name: String,
+    pub description: String,
+    pub required: bool,
+}
+
+/// Part of a list, and where the next part begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    pub next: Option<String>,
+}
+
+impl Tool {
+    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
+        let mut tool = named(self.name, self.title, traits);
+        tool.insert("description".to_owned(), json!(self.description));
+        tool.insert("inputSchema".to_owned(), self.input_schema.clone());
+        if traits.output_schema {
+            tool.insert("outputSchema".to_owned(), self.output_schema.clone());
+        }
+        if traits.annotations {
+            tool.insert("annotations".to_owned(), self.annotations.clone());
+        }
+        if let Some(examples) = self.examples.as_ref().filter(|_| traits.examples) {
+            tool.insert("examples".to_owned(), examples.clone());
+        }
+        Value::Object(tool)
+    }
+}
+
+impl Resource {
+    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
+        let mut resource = named(&self.name, &self.title, traits);
+        resource.insert("uri".to_owned(), json!(self.uri));
+        resource.insert("description".to_owned(), json!(self.description));
+        resource.insert("mimeType".to_owned(), json!(self.mime_type));
+        Value::Object(resource)
+    }
+}
+
+impl ResourceTemplate {
+    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
+        let mut template = named(&self.name, &self.title, traits);
+        template.insert("uriTemplate".to_owned(), json!(self.uri_template));
+        template.insert("description".to_owned(), json!(self.description));
+        template.insert("mimeType".to_owned(), json!(self.mime_type));
+        Value::Object(template)
+    }
+}
+
+impl ResourceText {
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
+    }
+}
+
+impl Prompt {
+    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
+        let arguments = self.arguments.iter().map(|argument| {
+            json!({
+                "name": argument.name,
+                "description": argument.description,
+                "required": argument.required,
+            })
+        });
+        let arguments: Vec<Value> = arguments.collect();
+        let mut prompt = named(&self.name, &self.title, traits);
+        prompt.insert("description".to_owned(), json!(self.description));
+        prompt.insert("arguments".to_owned(), json!(arguments));
+        Value::Object(prompt)
+    }
+}
+
+fn named(name: &str, title: &str, traits: &Traits) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(name));
+    if traits.titles {
+        object.insert("title".to_owned(), json!(title));
+    }
+    object
+}

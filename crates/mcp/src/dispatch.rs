@@ -1,0 +1,241 @@
+//! The methods that both eras share, one line each, and how the outcome of a call becomes a reply.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::action::{Call, Outcome, Reference, completion};
+use crate::jsonrpc::{Error, params};
+use crate::revision::Revision;
+use crate::server::{Caching, Server};
+
+/// What a request leads to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The result, as JSON.
+    Answer(String),
+    /// Only the host can answer.
+    Call(Call, Shape),
+    /// The result, and then the end.
+    AnswerAndClose(String),
+    /// A stream of notifications, answered when it ends.
+    Listen(Value),
+}
+
+/// What kind of result a call's reply takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A tool as a method of its own: its result, bare.
+    Method,
+    /// `tools/call`.
+    Tool,
+    /// Anything else: the outcome says what.
+    Plain,
+}
+
+pub(crate) fn shared(
+    server: &Server,
+    revision: Revision,
+    method: &str,
+    raw: Option<&RawValue>,
+) -> Result<Step, Error> {
+    let plain = |call| Ok(Step::Call(call, Shape::Plain));
+    match method {
+        "tools/list" => {
+            no_cursor(raw)?;
+            Ok(Step::Answer(server.tool_list(revision).to_owned()))
+        }
+        "tools/call" => call_tool(server, raw),
+        "resources/list" => plain(Call::ListResources { cursor: cursor(raw)? }),
+        "resources/templates/list" => {
+            no_cursor(raw)?;
+            plain(Call::ListTemplates)
+        }
+        "resources/read" => plain(Call::ReadResource { uri: params::<Uri>(raw)?.uri }),
+        "prompts/list" => plain(Call::ListPrompts { cursor: cursor(raw)? }),
+        "prompts/get" => {
+            let GetPrompt { name, arguments } = params(raw)?;
+            plain(Call::GetPrompt { name, arguments: arguments.into_iter().collect() })
+        }
+        "completion/complete" => plain(complete(raw)?),
+        unknown => Err(Error::method_not_found(unknown)),
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Uri {
+    pub(crate) uri: String,
+}
+
+#[derive(Deserialize)]
+struct Cursor {
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct CallTool<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct GetPrompt {
+    name: String,
+    #[serde(default)]
+    arguments: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Complete {
+    r#ref: CompleteReference,
+    argument: CompleteArgument,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum CompleteReference {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
+#[derive(Deserialize)]
+struct CompleteArgument {
+    name: String,
+    value: String,
+}
+
+fn cursor(raw: Option<&RawValue>) -> Result<Option<String>, Error> {
+    Ok(params::<Cursor>(raw)?.cursor)
+}
+
+/// A list that has one page: whoever has a cursor did not get it from us.
+fn no_cursor(raw: Option<&RawValue>) -> Result<(), Error> {
+    match cursor(raw)? {
+        None => Ok(()),
+        Some(cursor) => Err(Error::invalid_params(format!("unknown cursor `{cursor}`"))),
+    }
+}
+
+fn call_tool(server: &Server, raw: Option<&RawValue>) -> Result<Step, Error> {
+    let CallTool { name, arguments } = params(raw)?;
+    let Some(tool) = server.tool(&name) else {
+        return Err(Error::invalid_params(format!("there is no tool `{name}`")));
+    };
+    let call = Call::Tool { name: tool.name, arguments: object(arguments)?, is_method: false };
+    Ok(Step::Call(call, Shape::Tool))
+}
+
+/// Arguments as an object: absent and null are an empty one.
+pub(crate) fn object(raw: Option<&RawValue>) -> Result<Box<RawValue>, Error> {
+    let text = raw.map_or("null", RawValue::get);
+    match text.as_bytes()[0] {
+        b'{' => raw.map(RawValue::to_owned).ok_or_else(Error::internal),
+        b'n' => RawValue::from_string("{}".to_owned()).map_err(|_| Error::internal()),
+        _ => Err(Error::invalid_params("arguments must be an object")),
+    }
+}
+
+fn complete(raw: Option<&RawValue>) -> Result<Call, Error> {
+    let Complete { r#ref, argument } = params(raw)?;
+    let reference = match r#ref {
+        CompleteReference::Prompt { name } => Reference::Prompt(name),
+        CompleteReference::Resource { uri } => Reference::Resource(uri),
+    };
+    Ok(Call::Complete { reference, argument: argument.name, typed: argument.value })
+}
+
+/// The result that an outcome comes to, as JSON, or the error.
+pub(crate) fn outcome(
+    server: &Server,
+    revision: Revision,
+    shape: Shape,
+    outcome: Outcome,
+) -> Result<String, Error> {
+    let traits = revision.traits();
+    let whole = |value, caching| Ok(server.complete(revision, value, caching).to_string());
+    match outcome {
+        Outcome::Tool { structured, .. } if shape == Shape::Method => Ok(structured),
+        Outcome::Tool { text, structured } => Ok(tool_result(server, revision, &text, &structured)),
+        Outcome::Refused { error, .. } if shape == Shape::Method => Err(error),
+        Outcome::Refused { advice, error } => {
+            let result = failed_tool(&[advice, json!(error).to_string()]);
+            whole(result, Caching::None)
+        }
+        Outcome::BadArguments(details) => {
+            if shape == Shape::Method || !traits.bad_arguments_are_results {
+                return Err(Error::invalid_params(details));
+            }
+            whole(
+                failed_tool(&[format!("Call the tool again with other arguments: {details}.")]),
+                Caching::None,
+            )
+        }
+        Outcome::Resources(page) => {
+            let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
+            whole(listed("resources", items, page.next), Caching::List)
+        }
+        Outcome::Templates(templates) => {
+            let items = templates.iter().map(|item| item.to_json(&traits)).collect();
+            whole(listed("resourceTemplates", items, None), Caching::List)
+        }
+        Outcome::Prompts(page) => {
+            let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
+            whole(listed("prompts", items, page.next), Caching::List)
+        }
+        Outcome::Resource(text) => whole(json!({"contents": [text.to_json()]}), Caching::List),
+        Outcome::Prompt { description, text } => {
+            let content = json!({"type": "text", "text": text});
+            let messages = json!([{"role": "user", "content": content}]);
+            whole(json!({"description": description, "messages": messages}), Caching::None)
+        }
+        Outcome::Completion { values, total } => whole(completion(values, total), Caching::None),
+        Outcome::NoResource { uri } if traits.is_modern => {
+            Err(Error::invalid_params(format!("there is no resource `{uri}`")))
+        }
+        Outcome::NoResource { uri } => {
+            Err(Error::new(-32002, "Resource not found", json!({"uri": uri})))
+        }
+        Outcome::BadParams(details) => Err(Error::invalid_params(details)),
+        Outcome::Fault => Err(Error::internal()),
+    }
+}
+
+/// Put together by hand: this is the one result whose cost is felt.
+fn tool_result(server: &Server, revision: Revision, text: &str, structured: &str) -> String {
+    let traits = revision.traits();
+    let text = Value::from(text).to_string();
+    let mut result = format!(r#"{{"content":[{{"type":"text","text":{text}}}]"#);
+    if traits.structured_content {
+        result.push_str(r#","structuredContent":"#);
+        result.push_str(structured);
+    }
+    if traits.is_modern {
+        let info = server.info(revision);
+        result.push_str(&format!(
+            r#","resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{info}}}"#
+        ));
+    }
+    result.push('}');
+    result
+}
+
+fn failed_tool(texts: &[String]) -> Value {
+    let content: Vec<Value> =
+        texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+    json!({"content": content, "isError": true})
+}
+
+fn listed(name: &str, items: Vec<Value>, next: Option<String>) -> Value {
+    let mut result = json!({name: items});
+    if let Some(next) = next {
+        result["nextCursor"] = json!(next);
+    }
+    result
+}

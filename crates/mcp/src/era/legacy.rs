@@ -1,0 +1,92 @@
+//! The era of the handshake, 2024-11-05 to 2025-11-25, and the product's first protocol, which is spoken
+//! over stdio besides: tools as methods of their own, and `shutdown`.
+
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, Transport};
+use crate::dispatch::{Shape, Step, Uri, object, shared};
+use crate::jsonrpc::{Error, Request, params};
+use crate::revision::Revision;
+
+pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
+    let is_stdio = connection.transport == Transport::Stdio;
+    match &*request.method {
+        "initialize" => return initialize(connection, request),
+        "ping" => return Ok(Step::Answer("{}".to_owned())),
+        "shutdown" if is_stdio => return Ok(Step::AnswerAndClose("null".to_owned())),
+        _ => {}
+    }
+    let Some(revision) = connection.revision else {
+        let details = "send `initialize` first, or the `_meta` of a revision without handshake";
+        return Err(Error::new(-32000, "Server not initialized", json!({"details": details})));
+    };
+    match &*request.method {
+        "resources/subscribe" => {
+            connection.subscribed.insert(params::<Uri>(request.params)?.uri);
+            return Ok(Step::Answer("{}".to_owned()));
+        }
+        "resources/unsubscribe" => {
+            connection.subscribed.remove(&params::<Uri>(request.params)?.uri);
+            return Ok(Step::Answer("{}".to_owned()));
+        }
+        _ => {}
+    }
+    let tool = connection.server.tool(&request.method).filter(|tool| tool.is_method && is_stdio);
+    if let Some(tool) = tool {
+        let arguments = match request.params {
+            Some(params) if params.get().starts_with('[') => {
+                return Err(Error::invalid_params("params must be an object"));
+            }
+            params => object(params)?,
+        };
+        let call = crate::Call::Tool { name: tool.name, arguments, is_method: true };
+        return Ok(Step::Call(call, Shape::Method));
+    }
+    shared(&connection.server, revision, &request.method, request.params)
+}
+
+/// The handshake. Any of the four revisions is echoed; a client of the modern era that tries is offered
+/// the newest of them; everything else is refused, and may try again.
+fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
+    let fields: Value = params(request.params)?;
+    let wanted = match fields.get("protocolVersion") {
+        Some(Value::String(wanted)) => wanted,
+        Some(_) => return Err(Error::invalid_params("protocolVersion must be a string")),
+        None => return Err(Error::invalid_params("protocolVersion is required")),
+    };
+    let revision = match Revision::parse(wanted) {
+        Some(revision) if revision.traits().is_modern => Revision::V2025_11_25,
+        Some(revision) => revision,
+        None => return Err(unsupported(wanted)),
+    };
+    match fields.get("capabilities") {
+        Some(Value::Object(_)) => {}
+        Some(_) => return Err(Error::invalid_params("capabilities must be an object")),
+        None => return Err(Error::invalid_params("capabilities is required")),
+    }
+    connection.revision = Some(revision);
+    connection.subscribed.clear();
+    let server = &connection.server;
+    let result = json!({
+        "protocolVersion": revision.name(),
+        "capabilities": server.capabilities(revision),
+        "serverInfo": server.info(revision),
+        "instructions": server.instructions,
+    });
+    Ok(Step::Answer(result.to_string()))
+}
+
+/// Both spellings: the one of the product's first protocol, and the one that MCP took up later.
+fn unsupported(wanted: &str) -> Error {
+    let supported: Vec<&str> = Revision::LEGACY.iter().map(|revision| revision.name()).collect();
+    Error::new(
+        -32000,
+        "Unsupported protocol version",
+        json!({
+            "supportedVersions": supported,
+            "requestedVersion": wanted,
+            "supported": supported,
+            "requested": wanted,
+        }),
+    )
+}

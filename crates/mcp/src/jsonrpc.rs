@@ -1,0 +1,349 @@
+//! JSON-RPC 2.0: from bytes to messages, and back. Every line gets exactly one verdict here: a message,
+//! or the error that answers it, with its id wherever one can be read.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// A request's id as it was written: a string or a number. It goes back letter by letter.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Id(Box<str>);
+
+impl Id {
+    fn new(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        // A string must also be one that can be read: half a surrogate pair is none.
+        let is_text = text.starts_with('"') && serde_json::from_str::<Cow<'_, str>>(text).is_ok();
+        (is_number || is_text).then(|| Self(text.into()))
+    }
+
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Error {
+    pub code: i32,
+    pub message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl Error {
+    pub fn new(code: i32, message: &'static str, data: Value) -> Self {
+        Self { code, message: message.into(), data: Some(data) }
+    }
+
+    pub fn parse(details: impl fmt::Display) -> Self {
+        Self::new(-32700, "Parse error", json!({"details": details.to_string()}))
+    }
+
+    pub fn invalid_request(details: impl fmt::Display) -> Self {
+        Self::new(-32600, "Invalid Request", json!({"details": details.to_string()}))
+    }
+
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(-32601, "Method not found", json!({"method": method}))
+    }
+
+    pub fn invalid_params(details: impl fmt::Display) -> Self {
+        Self::new(-32602, "Invalid params", json!({"details": details.to_string()}))
+    }
+
+    /// Ours. The particulars are in the log alone.
+    pub fn internal() -> Self {
+        Self::new(-32603, "Internal error", json!({"details": "see the server's log"}))
+    }
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    Request(Request<'a>),
+    Notification {
+        method: Cow<'a, str>,
+        params: Option<&'a RawValue>,
+    },
+    /// An answer to something that was asked of the client.
+    Response,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Request<'a> {
+    pub id: Id,
+    pub method: Cow<'a, str>,
+    /// An object, if anything: null and absent are the same.
+    pub params: Option<&'a RawValue>,
+}
+
+/// Something that is no message, and what to say about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rejected {
+    pub id: Option<Id>,
+    pub error: Error,
+}
+
+/// What a line or a body holds.
+#[derive(Debug)]
+pub(crate) enum Received<'a> {
+    One(Result<Message<'a>, Rejected>),
+    Batch(Vec<Result<Message<'a>, Rejected>>),
+}
+
+pub(crate) fn receive(bytes: &[u8]) -> Received<'_> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Received::One(Err(Rejected { id: None, error: Error::parse("not UTF-8") }));
+    };
+    if text.trim_start().starts_with('[') {
+        return batch(text);
+    }
+    let raw: &RawValue = match serde_json::from_str(text) {
+        Ok(raw) => raw,
+        Err(error) => return Received::One(Err(Rejected { id: None, error: Error::parse(error) })),
+    };
+    Received::One(message(raw))
+}
+
+fn batch(text: &str) -> Received<'_> {
+    match serde_json::from_str::<Vec<&RawValue>>(text) {
+        Ok(members) if members.is_empty() => {
+            let error = Error::invalid_request("an empty batch");
+            Received::One(Err(Rejected { id: None, error }))
+        }
+        Ok(members) => Received::Batch(members.into_iter().map(message).collect()),
+        Err(error) => Received::One(Err(Rejected { id: None, error: Error::parse(error) })),
+    }
+}
+
+/// The fields of a message, whatever else it has. Of a field that stands twice the last one counts.
+#[derive(Default)]
+struct Envelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
+                let mut envelope = Envelope::default();
+                while let Some(key) = map.next_key::<Key>()? {
+                    let value: &'de RawValue = map.next_value()?;
+                    match key {
+                        Key::Jsonrpc => envelope.jsonrpc = Some(value),
+                        Key::Id => envelope.id = Some(value),
+                        Key::Method => envelope.method = Some(value),
+                        Key::Params => envelope.params = Some(value),
+                        Key::Result => envelope.result = Some(value),
+                        Key::Error => envelope.error = Some(value),
+                        Key::Other => {}
+                    }
+                }
+                Ok(envelope)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
+    if !raw.get().starts_with('{') {
+        let error = Error::invalid_request("a message is an object");
+        return Err(Rejected { id: None, error });
+    }
+    let envelope: Envelope<'_> = match serde_json::from_str(raw.get()) {
+        Ok(envelope) => envelope,
+        Err(error) => return Err(Rejected { id: None, error: Error::parse(error) }),
+    };
+    let id = envelope.id.and_then(Id::new);
+    let reject =
+        |details: &str| Rejected { id: id.clone(), error: Error::invalid_request(details) };
+    if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        return Err(reject("`jsonrpc` must be \"2.0\""));
+    }
+    if envelope.id.is_some() && id.is_none() {
+        return Err(reject("`id` must be a string or a number"));
+    }
+    let Some(method) = envelope.method else {
+        let is_answer = envelope.result.is_some() != envelope.error.is_some();
+        return if is_answer && id.is_some() {
+            Ok(Message::Response)
+        } else {
+            Err(reject("`method` is missing"))
+        };
+    };
+    let Ok(method) = serde_json::from_str::<Cow<'_, str>>(method.get()) else {
+        return Err(reject("`method` must be a string"));
+    };
+    let params = match envelope.params {
+        None => None,
+        Some(params) => match params.get().as_bytes()[0] {
+            b'n' => None,
+            // An array is well-formed JSON-RPC, but no method of ours takes one.
+            b'{' | b'[' => Some(params),
+            _ => return Err(reject("`params` must be an object")),
+        },
+    };
+    Ok(match id {
+        Some(id) => Message::Request(Request { id, method, params }),
+        None => Message::Notification { method, params },
+    })
+}
+
+/// Reads parameters. What is no object, or lacks a field, is -32602; what is not even good JSON inside
+/// (nested beyond all measure, or half a surrogate pair) is -32600.
+pub fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
+    let text = params.map_or("{}", RawValue::get);
+    if text.starts_with('[') {
+        return Err(Error::invalid_params("params must be an object"));
+    }
+    serde_json::from_str(text).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => Error::invalid_params(plain(&error)),
+        _ => Error::invalid_request(plain(&error)),
+    })
+}
+
+/// serde's words for a missing field are turned into the ones that the product promises, and places in
+/// a text that nobody sees are left out.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    match text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        Some(field) => format!("{field} is required"),
+        None => text.to_owned(),
+    }
+}
+
+pub(crate) fn result(id: &Id, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.as_json())
+}
+
+pub(crate) fn error(id: Option<&Id>, error: &Error) -> String {
+    let id = id.map_or("null", Id::as_json);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, json!(error))
+}
+
+pub(crate) fn notification(method: &str, params: &Value) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json!(method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(line: &str) -> String {
+        let one = |message: Result<Message<'_>, Rejected>| match message {
+            Ok(Message::Request(request)) => {
+                format!("request {} {}", request.id.as_json(), request.method)
+            }
+            Ok(Message::Notification { method, .. }) => format!("notification {method}"),
+            Ok(Message::Response) => "response".to_owned(),
+            Err(rejected) => {
+                let id = rejected.id.as_ref().map_or("null", Id::as_json);
+                format!("{} {id}", rejected.error.code)
+            }
+        };
+        match receive(line.as_bytes()) {
+            Received::One(message) => one(message),
+            Received::Batch(members) => {
+                let members: Vec<String> = members.into_iter().map(one).collect();
+                format!("[{}]", members.join(", "))
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_has_a_verdict() {
+        for (line, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping"),
+            (
+                r#"{"jsonrpc":"2.0","id":"a\"b","method":"ping","params":null}"#,
+                "request \"a\\\"b\" ping",
+            ),
+            (r#"{"jsonrpc":"2.0","method":"x"}"#, "notification x"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":1}}"#, "response"),
+            ("hello", "-32700 null"),
+            (r#"{"jsonrpc":"2.0","id":1,"#, "-32700 null"),
+            ("\u{0}", "-32700 null"),
+            ("null", "-32600 null"),
+            ("5", "-32600 null"),
+            ("[]", "-32600 null"),
+            (
+                "[1, {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+                "[-32600 null, request 1 ping]",
+            ),
+            (r#"{"id":1,"method":"ping"}"#, "-32600 1"),
+            (r#"{"jsonrpc":"1.0","id":"x","method":"ping"}"#, "-32600 \"x\""),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, "-32600 1"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "-32600 1"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, "-32600 null"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":5}"#, "-32600 1"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, "-32600 1"),
+            (r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, "-32600 null"),
+        ] {
+            assert_eq!(verdict(line), expected, "{line}");
+        }
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{}{}}}}}"#,
+            "[".repeat(500),
+            "]".repeat(500)
+        );
+        assert_eq!(verdict(&deep), "request 1 ping", "the params are looked at later");
+    }
+
+    #[test]
+    fn params_say_what_is_missing() {
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wanted {
+            #[expect(dead_code, reason = "only its absence is looked at")]
+            workflow_id: String,
+        }
+        let read = |text: &str| {
+            let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+            let error = params::<Wanted>(Some(&raw)).unwrap_err();
+            (error.code, error.data.unwrap()["details"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(read("{}"), (-32602, "workflowId is required".to_owned()));
+        assert_eq!(read("[1]"), (-32602, "params must be an object".to_owned()));
+        let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        assert_eq!(read(&deep).0, -32602, "what is not asked for is skipped, however deep");
+        assert_eq!(read(r#"{"workflowId":"\ud800"}"#).0, -32600);
+    }
+}

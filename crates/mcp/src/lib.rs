@@ -1,0 +1,17 @@
+//! How we talk: JSON-RPC and MCP in every revision, without I/O. Bytes go in, and the outcomes of calls;
+//! actions come out. Knows no workflow, calls no tool, waits for nothing.
+
+mod action;
+mod connection;
+pub mod content;
+mod dispatch;
+mod era;
+mod jsonrpc;
+mod revision;
+mod server;
+
+pub use action::{Action, Call, Changed, Outcome, Reference, Ticket};
+pub use connection::{Connection, Transport};
+pub use jsonrpc::{Error, Id, params};
+pub use revision::{Revision, Traits};
+pub use server::Server;

@@ -1,0 +1,109 @@
+//! What a server says about itself, made once: the handshake's answer and the list of tools, for each
+//! revision.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::content::Tool;
+use crate::revision::Revision;
+
+/// How long a client may keep a list, in milliseconds. Changes are notified besides.
+const LIST_TTL_MS: u64 = 60_000;
+
+#[derive(Debug)]
+pub struct Server {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub version: &'static str,
+    pub description: &'static str,
+    /// For the model: how to use what is here.
+    pub instructions: &'static str,
+    pub tools: Vec<Tool>,
+    lists: [OnceLock<String>; 5],
+}
+
+impl Server {
+    pub fn new(
+        name: &'static str,
+        title: &'static str,
+        version: &'static str,
+        description: &'static str,
+        instructions: &'static str,
+        tools: Vec<Tool>,
+    ) -> Self {
+        Self { name, title, version, description, instructions, tools, lists: Default::default() }
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// The result of `tools/list`, as JSON.
+    pub(crate) fn tool_list(&self, revision: Revision) -> &str {
+        self.lists[revision as usize].get_or_init(|| {
+            let traits = revision.traits();
+            let tools: Vec<Value> = self.tools.iter().map(|tool| tool.to_json(&traits)).collect();
+            self.complete(revision, json!({"tools": tools}), Caching::List).to_string()
+        })
+    }
+
+    pub(crate) fn info(&self, revision: Revision) -> Value {
+        let traits = revision.traits();
+        let mut info = json!({"name": self.name, "version": self.version});
+        if traits.titles {
+            info["title"] = json!(self.title);
+        }
+        if traits.described_info {
+            info["description"] = json!(self.description);
+        }
+        info
+    }
+
+    pub(crate) fn capabilities(&self, revision: Revision) -> Value {
+        let traits = revision.traits();
+        let changed = traits.list_changed;
+        let mut capabilities = json!({
+            "tools": {"listChanged": false},
+            "resources": {"subscribe": true, "listChanged": changed},
+            "prompts": {"listChanged": changed},
+        });
+        if traits.completions_capability {
+            capabilities["completions"] = json!({});
+        }
+        if traits.examples {
+            // The product's first protocol has this field, and it is false.
+            capabilities["tools"]["notifyProgress"] = json!(false);
+        }
+        capabilities
+    }
+
+    /// A result with what its revision wants in every result.
+    pub(crate) fn complete(
+        &self,
+        revision: Revision,
+        mut result: Value,
+        caching: Caching,
+    ) -> Value {
+        if !revision.traits().is_modern {
+            return result;
+        }
+        result["resultType"] = json!("complete");
+        result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": self.info(revision)});
+        match caching {
+            Caching::None => {}
+            Caching::List => {
+                result["ttlMs"] = json!(LIST_TTL_MS);
+                result["cacheScope"] = json!("private");
+            }
+        }
+        result
+    }
+}
+
+/// Whether a result says how long it may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caching {
+    None,
+    List,
+}

@@ -1,0 +1,186 @@
+//! Workflows as resources and prompts: `workflow://{id}` and the schema to read, each workflow as a
+//! command that a client offers to its user.
+
+use catalog::Snapshot;
+use engine::Progress;
+use mcp::content::{Page, Prompt, PromptArgument, Resource, ResourceTemplate, ResourceText};
+use mcp::{Outcome, Reference};
+use workflow::{Context, Workflow};
+
+use crate::app;
+
+const SCHEME: &str = "workflow://";
+const SCHEMA_URI: &str = "workflow-schema://definition";
+const JSON: &str = "application/json";
+/// How many entries one page of a list holds.
+const PAGE: usize = 100;
+/// How many completions a client gets at once: the protocol's own bound.
+const COMPLETIONS_MAX: usize = 100;
+
+pub(super) fn uri(id: &str) -> String {
+    format!("{SCHEME}{id}")
+}
+
+pub(super) fn list_resources(snapshot: &Snapshot, cursor: Option<&str>) -> Outcome {
+    page(snapshot, cursor, |workflow| Resource {
+        uri: uri(&workflow.id),
+        name: workflow.id.to_string(),
+        title: workflow.name.to_string(),
+        description: workflow.description.to_string(),
+        mime_type: JSON,
+    })
+    .map_or_else(Outcome::BadParams, |mut page| {
+        if cursor.is_none() {
+            page.items.insert(0, schema_resource());
+        }
+        Outcome::Resources(page)
+    })
+}
+
+fn schema_resource() -> Resource {
+    Resource {
+        uri: SCHEMA_URI.to_owned(),
+        name: "workflow-schema".to_owned(),
+        title: "Workflow schema".to_owned(),
+        description: "The JSON Schema of a workflow definition".to_owned(),
+        mime_type: JSON,
+    }
+}
+
+pub(super) fn list_templates() -> Outcome {
+    Outcome::Templates(vec![ResourceTemplate {
+        uri_template: format!("{SCHEME}{{id}}"),
+        name: "workflow".to_owned(),
+        title: "Workflow".to_owned(),
+        description: "A workflow's definition, by its id".to_owned(),
+        mime_type: JSON,
+    }])
+}
+
+pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {
+    let text = if uri == SCHEMA_URI {
+        Some(workflow::schema_text())
+    } else {
+        let id = uri.strip_prefix(SCHEME);
+        let workflow = id.and_then(|id| app::find(snapshot, id).ok());
+        workflow.and_then(|workflow| serde_json::to_string_pretty(workflow).ok())
+    };
+    match text {
+        Some(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text }),
+        None => Outcome::NoResource { uri },
+    }
+}
+
+pub(super) fn list_prompts(snapshot: &Snapshot, cursor: Option<&str>) -> Outcome {
+    page(snapshot, cursor, |workflow| Prompt {
+        name: workflow.id.to_string(),
+        title: workflow.name.to_string(),
+        description: workflow.description.to_string(),
+        arguments: questions(workflow)
+            .map(|(name, question)| PromptArgument {
+                name,
+                description: question.to_owned(),
+                required: false,
+            })
+            .collect(),
+    })
+    .map_or_else(Outcome::BadParams, Outcome::Prompts)
+}
+
+/// The clarification questions of a workflow, as arguments `q1`, `q2`, …
+fn questions(workflow: &Workflow) -> impl Iterator<Item = (String, &str)> {
+    let numbered = workflow.clarification_prompts.iter().enumerate();
+    numbered.map(|(index, question)| (format!("q{}", index + 1), &**question))
+}
+
+/// A message that sets an agent going: what the workflow is, what the user has settled, the first step.
+pub(super) fn get_prompt(
+    snapshot: &Snapshot,
+    name: &str,
+    arguments: &[(String, String)],
+) -> Outcome {
+    let workflow = match app::find(snapshot, name) {
+        Ok(workflow) => workflow,
+        Err(refusal) => return Outcome::BadParams(refusal.to_string()),
+    };
+    let known: Vec<(String, &str)> = questions(workflow).collect();
+    if let Some((unknown, _)) =
+        arguments.iter().find(|(name, _)| !known.iter().any(|(q, _)| q == name))
+    {
+        return Outcome::BadParams(format!("the prompt has no argument `{unknown}`"));
+    }
+    let context = Context::new();
+    let progress = Progress { completed: &[], current: None, context: &context };
+    let first = match app::next(snapshot, name, progress) {
+        Ok(answer) => answer,
+        Err(refusal) => return Outcome::BadParams(refusal.to_string()),
+    };
+    let mut text = format!(
+        "Work through the workflow `{}` ({}): {}\n",
+        workflow.id, workflow.name, workflow.description
+    );
+    let mut list = |heading: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{heading}\n- {}\n", lines.join("\n- ")));
+        }
+    };
+    let texts = |lines: &[Box<str>]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+    list("Before you start, make sure that:", texts(&workflow.preconditions));
+    let answered = |name: &str| arguments.iter().find(|(given, _)| given == name);
+    let settled = known.iter().filter_map(|(name, question)| {
+        answered(name).map(|(_, answer)| format!("{question} {answer}"))
+    });
+    list("Settled:", settled.collect());
+    let open = known.iter().filter(|(name, _)| answered(name).is_none());
+    list("Ask first:", open.map(|(_, question)| (*question).to_owned()).collect());
+    list("All the way:", texts(&workflow.meta_guidance));
+    text.push_str(&format!(
+        "\nAsk `workflow_next` for each step, check what you produce with `workflow_validate`, and go on until \
+         it is complete.\n\nThe first step:\n\n{}",
+        first.guidance.prompt
+    ));
+    Outcome::Prompt { description: workflow.description.to_string(), text }
+}
+
+/// Ids that begin with what is typed; the arguments of prompts are free text.
+pub(super) fn complete(
+    snapshot: &Snapshot,
+    reference: &Reference,
+    argument: &str,
+    typed: &str,
+) -> Outcome {
+    let is_id = match reference {
+        Reference::Resource(template) => template.starts_with(SCHEME) && argument == "id",
+        Reference::Prompt(name) => {
+            if app::find(snapshot, name).is_err() {
+                return Outcome::BadParams(format!("there is no prompt `{name}`"));
+            }
+            false
+        }
+    };
+    let ids = snapshot.workflows().map(|workflow| &*workflow.id);
+    let matching: Vec<&str> = ids.filter(|id| is_id && id.starts_with(typed)).collect();
+    let values = matching.iter().take(COMPLETIONS_MAX).map(|id| (*id).to_owned()).collect();
+    Outcome::Completion { values, total: matching.len() }
+}
+
+/// One page of the workflows in the order of ids. The cursor is the last id of the page before.
+fn page<T>(
+    snapshot: &Snapshot,
+    cursor: Option<&str>,
+    make: impl Fn(&Workflow) -> T,
+) -> Result<Page<T>, String> {
+    if let Some(cursor) = cursor
+        && !workflow::limits::is_id(cursor)
+    {
+        return Err(format!("unknown cursor `{cursor}`"));
+    }
+    let mut rest = snapshot
+        .workflows()
+        .filter(|workflow| cursor.is_none_or(|cursor| &*workflow.id > cursor))
+        .peekable();
+    let taken: Vec<&Workflow> = rest.by_ref().take(PAGE).collect();
+    let has_more = rest.peek().is_some();
+    let next = taken.last().filter(|_| has_more).map(|last| last.id.to_string());
+    Ok(Page { items: taken.into_iter().map(make).collect(), next })
+}

@@ -1,0 +1,105 @@
+//! The tools, one file each: how it is described, what it takes, what it answers. A tool is a plain
+//! function and knows nothing of the protocol's revisions.
+
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::Refusal;
+
+mod get;
+mod lint;
+mod list;
+mod next;
+mod validate;
+
+/// Who asks, as far as a tool must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// By `tools/call`: long lists come in pages.
+    Call,
+    /// By the tool's name as a method of its own: always whole.
+    Method,
+}
+
+pub(crate) fn all() -> Vec<Tool> {
+    vec![list::tool(), get::tool(), next::tool(), validate::tool(), lint::tool()]
+}
+
+pub(crate) fn call(app: &App, name: &str, arguments: &RawValue, asker: Asker) -> Outcome {
+    match name {
+        "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
+        "workflow_get" => with(arguments, |arguments| get::call(app, arguments)),
+        "workflow_next" => with(arguments, |arguments| next::call(app, arguments)),
+        "workflow_validate" => with(arguments, |arguments| validate::call(app, arguments)),
+        "workflow_lint" => with(arguments, lint::call),
+        // The table of tools and this one are the same.
+        _ => Outcome::Fault,
+    }
+}
+
+fn with<'a, T: Deserialize<'a>>(
+    arguments: &'a RawValue,
+    call: impl FnOnce(T) -> Result<Outcome, Refusal>,
+) -> Outcome {
+    let arguments = match mcp::params(Some(arguments)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
+            return Outcome::BadArguments(details.unwrap_or_default());
+        }
+    };
+    match call(arguments) {
+        Ok(outcome) => outcome,
+        Err(Refusal::InvalidParams { details, .. }) => Outcome::BadArguments(details),
+        Err(refusal) => {
+            let object = refusal.to_object();
+            let error = mcp::Error {
+                code: object.code,
+                message: object.message.into(),
+                data: Some(object.data),
+            };
+            Outcome::Refused { advice: advice(&refusal), error }
+        }
+    }
+}
+
+/// What the agent should do next, in a sentence or two.
+fn advice(refusal: &Refusal) -> String {
+    let what = capitalised(&refusal.to_string());
+    let next = match refusal {
+        Refusal::WorkflowNotFound { nearest: Some(nearest), .. } => {
+            format!("Did you mean `{nearest}`? `workflow_list` shows all ids.")
+        }
+        Refusal::WorkflowNotFound { .. } => "`workflow_list` shows all ids.".to_owned(),
+        Refusal::Engine {
+            refusal: engine::Refusal::StepNotFound { steps, nearest, .. }, ..
+        } => {
+            let meant = nearest.as_ref().map(|nearest| format!("Did you mean `{nearest}`? "));
+            format!("{}Its steps are: {}.", meant.unwrap_or_default(), steps.join(", "))
+        }
+        refusal => refusal.hint().map(|hint| capitalised(&hint) + ".").unwrap_or_default(),
+    };
+    format!("{what}. {next}").trim_end().to_owned()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// An id in a tool's arguments. Ids that we list are good by definition, so the pattern is not enforced
+/// beyond what could never be one.
+fn id_schema(description: &str) -> Value {
+    json!({"type": "string", "description": description, "minLength": 3, "maxLength": 64})
+}
+
+fn read_only() -> Value {
+    json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+}

@@ -1,0 +1,67 @@
+//! `workflow_get`: a whole definition.
+
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{id_schema, read_only};
+use crate::app::{self, App};
+use crate::error::Refusal;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    id: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool {
+        name: "workflow_get",
+        title: "Get a workflow",
+        description: "Returns a workflow's whole definition. To work through one you do not need it: \
+            workflow_next hands you each step when it is due.",
+        input_schema: json!({
+            "type": "object",
+            "properties": {"id": id_schema("The workflow's id")},
+            "required": ["id"],
+            "additionalProperties": false,
+        }),
+        // The full schema is a resource: here it would cost more than all the rest of the list.
+        output_schema: json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string"},
+                "name": {"type": "string"},
+                "description": {"type": "string"},
+                "version": {"type": "string"},
+                "steps": {"type": "array", "items": {"type": "object"}},
+            },
+            "required": ["id", "name", "description", "version", "steps"],
+        }),
+        annotations: read_only(),
+        examples: Some(json!({
+            "request": {"method": "workflow_get", "params": {"id": "ai-task-implementation"}},
+            "response": {
+                "id": "ai-task-implementation",
+                "name": "AI Task Prompt Workflow",
+                "description": "Takes one coding task from its description to a verified change",
+                "version": "1.0.0",
+                "steps": [{
+                    "id": "understand",
+                    "title": "Deep understanding of task and codebase",
+                    "prompt": "Study the task and the code it touches",
+                    "requireConfirmation": true,
+                }],
+            },
+        })),
+        is_method: true,
+    }
+}
+
+pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
+    let snapshot = app.snapshot();
+    let workflow = app::find(&snapshot, &arguments.id)?;
+    let definition = serde_json::to_string(workflow).unwrap_or_default();
+    Ok(Outcome::Tool { text: definition.clone(), structured: definition })
+}

@@ -1,0 +1,112 @@
+//! `workflow_list`: what there is.
+
+use std::fmt::Write;
+
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Asker, read_only};
+use crate::app::{self, App, Filter, Summary};
+use crate::error::Refusal;
+
+/// How many workflows one page holds.
+const PAGE: usize = 50;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    query: Option<String>,
+    category: Option<String>,
+    cursor: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool {
+        name: "workflow_list",
+        title: "List workflows",
+        description: "Lists the workflows: tested ways to do a piece of work, step by step. Look here before you \
+            start on something larger than a quick answer, and pick one by its description.",
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words that must occur"},
+                "category": {"type": "string"},
+                "cursor": {"type": "string", "description": "nextCursor of the page before"},
+            },
+            "required": [],
+            "additionalProperties": false,
+        }),
+        output_schema: json!({
+            "type": "object",
+            "properties": {
+                "workflows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": {"type": "string"},
+                            "name": {"type": "string"},
+                            "description": {"type": "string"},
+                            "category": {"type": "string"},
+                            "version": {"type": "string"},
+                        },
+                        "required": ["id", "name", "description", "category", "version"],
+                    },
+                },
+                "nextCursor": {"type": "string"},
+            },
+            "required": ["workflows"],
+        }),
+        annotations: read_only(),
+        examples: Some(json!({
+            "request": {"method": "workflow_list", "params": {}},
+            "response": {"workflows": [{
+                "id": "ai-task-implementation",
+                "name": "AI Task Prompt Workflow",
+                "description": "Takes one coding task from its description to a verified change",
+                "category": "development",
+                "version": "1.0.0",
+            }]},
+        })),
+        is_method: true,
+    }
+}
+
+pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outcome, Refusal> {
+    let snapshot = app.snapshot();
+    let words = arguments.query.unwrap_or_default();
+    let filter = Filter {
+        category: arguments.category,
+        words: words.split_whitespace().map(str::to_owned).collect(),
+    };
+    let mut listing = app::list(&snapshot, &filter);
+    let mut next = None;
+    if asker == Asker::Call {
+        // The cursor is the last id of the page before: ids are in order, so a page begins after it even
+        // if that workflow is gone by then.
+        if let Some(cursor) = &arguments.cursor {
+            listing.workflows.retain(|workflow| workflow.id > cursor.as_str());
+        }
+        if listing.workflows.len() > PAGE {
+            listing.workflows.truncate(PAGE);
+            next = listing.workflows.last().map(|workflow| workflow.id.to_owned());
+        }
+    }
+    let mut structured = json!(listing);
+    let mut text = String::new();
+    for Summary { id, name, description, category, version } in &listing.workflows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "- {id} ({name}, {category}, {version}): {description}");
+    }
+    if listing.workflows.is_empty() {
+        text.push_str("No workflow matches.\n");
+    }
+    if let Some(next) = next {
+        let _ = writeln!(text, "There are more: call again with cursor \"{next}\".");
+        structured["nextCursor"] = json!(next);
+    }
+    text.push_str("Begin one with workflow_next and an empty completedSteps.");
+    Ok(Outcome::Tool { text, structured: structured.to_string() })
+}

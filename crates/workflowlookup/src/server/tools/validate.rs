@@ -1,0 +1,77 @@
+//! `workflow_validate`: whether what a step produced is good.
+
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Deserialize;
+use serde_json::json;
+use workflow::Context;
+
+use super::{id_schema, read_only};
+use crate::app::App;
+use crate::error::Refusal;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Arguments {
+    workflow_id: String,
+    step_id: String,
+    output: String,
+    #[serde(default)]
+    context: Context,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool {
+        name: "workflow_validate",
+        title: "Check a step's output",
+        description: "Checks what you produced for a step. If it is not valid, change what the suggestions say and \
+            check again before you go on. Give the same context as to workflow_next.",
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "workflowId": id_schema("The workflow's id"),
+                "stepId": id_schema("The step's id"),
+                "output": {"type": "string", "description": "What you produced", "minLength": 1},
+                "context": {"type": "object", "additionalProperties": true},
+            },
+            "required": ["workflowId", "stepId", "output"],
+            "additionalProperties": false,
+        }),
+        output_schema: json!({
+            "type": "object",
+            "properties": {
+                "valid": {"type": "boolean"},
+                "issues": {"type": "array", "items": {"type": "string"}},
+                "suggestions": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["valid", "issues", "suggestions"],
+        }),
+        annotations: read_only(),
+        examples: Some(json!({
+            "request": {"method": "workflow_validate", "params": {
+                "workflowId": "ai-task-implementation",
+                "stepId": "understand",
+                "output": "I have analyzed the requirements.",
+            }},
+            "response": {"valid": true, "issues": [], "suggestions": []},
+        })),
+        is_method: true,
+    }
+}
+
+pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
+    let Arguments { workflow_id, step_id, output, context } = arguments;
+    let verdict = app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context)?;
+    let mut text = if verdict.valid {
+        format!("Valid: add `{step_id}` to completedSteps and go on.")
+    } else {
+        "Not valid.".to_owned()
+    };
+    for (heading, list) in [("Issues", &verdict.issues), ("Suggestions", &verdict.suggestions)] {
+        if !list.is_empty() {
+            text.push_str(&format!("\n{heading}:\n- {}", list.join("\n- ")));
+        }
+    }
+    let structured = serde_json::to_string(&verdict).unwrap_or_default();
+    Ok(Outcome::Tool { text, structured })
+}
