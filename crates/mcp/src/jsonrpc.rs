@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+/// How deep a message may nest, itself included: what every reader of JSON further down can bear.
+const NESTING_MAX: usize = 128;
+
 /// A request's id as it was written: a string or a number. It goes back letter by letter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Id(Box<str>);
@@ -194,6 +197,15 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
     if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return Err(reject("`jsonrpc` must be \"2.0\""));
     }
+    if let Err(details) = sound(raw.get()) {
+        return Err(reject(details));
+    }
+    let is_null = envelope.id.is_some_and(|id| id.get() == "null");
+    if envelope.method.is_none() && envelope.error.is_some() && (envelope.id.is_none() || is_null) {
+        // A client's complaint about a line of ours that it could not read. To answer it with a
+        // complaint of ours could go on for ever.
+        return Ok(Message::Response);
+    }
     if envelope.id.is_some() && id.is_none() {
         return Err(reject("`id` must be a string or a number"));
     }
@@ -221,6 +233,43 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
         Some(id) => Message::Request(Request { id, method, params }),
         None => Message::Notification { method, params },
     })
+}
+
+/// Whether the readers of single fields will be able to read everything in a text that is JSON on the
+/// surface. Looked at once and here, so that a broken part is the same error wherever it stands, and
+/// whether anybody asks for it or not.
+fn sound(text: &str) -> Result<(), &'static str> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at, mut is_text) = (0_usize, 0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => is_text = !is_text,
+            b'\\' if bytes.get(at + 1) == Some(&b'u') => {
+                at += match (code_unit(bytes, at), code_unit(bytes, at + 6)) {
+                    (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 11,
+                    (Some(0xd800..=0xdfff), _) => return Err("half a surrogate pair"),
+                    _ => 5,
+                };
+            }
+            b'\\' => at += 1,
+            b'{' | b'[' if !is_text => {
+                depth += 1;
+                if depth > NESTING_MAX {
+                    return Err("nested too deep");
+                }
+            }
+            b'}' | b']' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// The escape `\uXXXX` that stands at this place, if one does.
+fn code_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let escape = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
 }
 
 /// Reads parameters. What is no object, or lacks a field, is -32602; what is not even good JSON inside
@@ -296,6 +345,9 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"x"}"#, "notification x"),
             (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "response"),
             (r#"{"jsonrpc":"2.0","id":7,"error":{"code":1}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","error":{"code":1}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, "-32600 null"),
             ("hello", "-32700 null"),
             (r#"{"jsonrpc":"2.0","id":1,"#, "-32700 null"),
             ("\u{0}", "-32700 null"),
@@ -324,7 +376,32 @@ mod tests {
             "[".repeat(500),
             "]".repeat(500)
         );
-        assert_eq!(verdict(&deep), "request 1 ping", "the params are looked at later");
+        assert_eq!(verdict(&deep), "-32600 1");
+        let deep = |levels: usize| {
+            let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+            verdict(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{open}{close}}}}}"#
+            ))
+        };
+        assert_eq!(deep(NESTING_MAX - 2), "request 1 ping");
+        assert_eq!(deep(NESTING_MAX - 1), "-32600 1");
+    }
+
+    #[test]
+    fn brackets_and_escapes_in_texts_are_texts() {
+        let text = |inner: &str| {
+            verdict(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":"{inner}"}}}}"#
+            ))
+        };
+        for good in [&*"[".repeat(500), r#"\"[\""#, r"\\ud800", r"\ud83d\ude00", r"\u00e9\n", r"\\"]
+        {
+            assert_eq!(text(good), "request 1 ping", "{good}");
+        }
+        for bad in [r"\ud800", r"\uDC00", r"\ud83dx", r"\ud83d\n", r"\ud83d\u0041", r"\ude00\ud83d"]
+        {
+            assert_eq!(text(bad), "-32600 1", "{bad}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! variable from the texts that it reads, so a variable counts as set when a loop in scope binds
 //! it, a condition or a loop reads it, or some text mentions its name outside of a slot.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Report;
@@ -19,8 +20,9 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
     if slots.is_empty() {
         return;
     }
-    let known = known_names(workflow);
     let variables: BTreeSet<&str> = known_variables(workflow).collect();
+    // Most variables are bound or read somewhere: the words of all texts are seldom needed.
+    let words = LazyCell::new(|| words(workflow));
     for found in slots {
         let Some(slot) = slot(found.inner) else {
             let message = format!("`{}` cannot be filled", found.whole);
@@ -30,10 +32,12 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
             continue;
         };
         let head = slot.name.split('.').next().unwrap_or(slot.name);
-        let is_set = |name: &str| found.bound.contains(&name) || known.contains(name);
+        let is_set = |name: &str| {
+            found.bound.contains(&name) || variables.contains(name) || words.contains(name)
+        };
         // In a mended definition, what sets the variable may have been mended away.
         let is_doubtful = report.is_mended() || report.is_full(Severity::Warning);
-        if is_set(slot.name) || is_set(head) || is_doubtful {
+        if is_doubtful || is_set(head) || is_set(slot.name) {
             continue;
         }
         let message = format!("nothing sets the variable `{head}`");
@@ -115,10 +119,10 @@ fn in_step<'w>(
     }
 }
 
-/// Every word of every text, outside of slots, every variable that a condition or loop reads, and
-/// what a loop binds for a body that is not there: that is reported already.
-fn known_names(workflow: &Workflow) -> HashSet<&str> {
-    let mut known: HashSet<&str> = known_variables(workflow).collect();
+/// Every word of every text, outside of slots, and what a loop binds for a body that is not there:
+/// that is reported already.
+fn words(workflow: &Workflow) -> HashSet<&str> {
+    let mut known: HashSet<&str> = HashSet::new();
     let lists = [&workflow.preconditions, &workflow.clarification_prompts, &workflow.meta_guidance];
     for text in lists.into_iter().flatten() {
         add_words(text, &mut known);

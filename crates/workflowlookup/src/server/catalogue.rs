@@ -150,7 +150,12 @@ pub(super) fn complete(
     typed: &str,
 ) -> Outcome {
     let is_id = match reference {
-        Reference::Resource(template) => template.starts_with(SCHEME) && argument == "id",
+        Reference::Resource(template) => {
+            if !template.starts_with(SCHEME) {
+                return Outcome::BadParams(format!("there is no template `{template}`"));
+            }
+            argument == "id"
+        }
         Reference::Prompt(name) => {
             if app::find(snapshot, name).is_err() {
                 return Outcome::BadParams(format!("there is no prompt `{name}`"));
@@ -164,23 +169,34 @@ pub(super) fn complete(
     Outcome::Completion { values, total: matching.len() }
 }
 
-/// One page of the workflows in the order of ids. The cursor is the last id of the page before.
+/// What a cursor looks like. Any word could be an id, so that a bare one would let every made-up cursor
+/// pass for one of ours.
+const CURSOR: &str = "after:";
+
+/// The cursor of the page that begins after this id.
+pub(super) fn cursor_after(id: &str) -> String {
+    format!("{CURSOR}{id}")
+}
+
+/// The id that a page begins after. Ids are in order, so it does so even if that workflow is gone.
+pub(super) fn read_cursor(cursor: &str) -> Result<&str, String> {
+    let id = cursor.strip_prefix(CURSOR).filter(|id| workflow::limits::is_id(id));
+    id.ok_or_else(|| format!("unknown cursor `{cursor}`"))
+}
+
+/// One page of the workflows in the order of ids.
 fn page<T>(
     snapshot: &Snapshot,
     cursor: Option<&str>,
     make: impl Fn(&Workflow) -> T,
 ) -> Result<Page<T>, String> {
-    if let Some(cursor) = cursor
-        && !workflow::limits::is_id(cursor)
-    {
-        return Err(format!("unknown cursor `{cursor}`"));
-    }
+    let after = cursor.map(read_cursor).transpose()?;
     let mut rest = snapshot
         .workflows()
-        .filter(|workflow| cursor.is_none_or(|cursor| &*workflow.id > cursor))
+        .filter(|workflow| after.is_none_or(|after| &*workflow.id > after))
         .peekable();
     let taken: Vec<&Workflow> = rest.by_ref().take(PAGE).collect();
     let has_more = rest.peek().is_some();
-    let next = taken.last().filter(|_| has_more).map(|last| last.id.to_string());
+    let next = taken.last().filter(|_| has_more).map(|last| cursor_after(&last.id));
     Ok(Page { items: taken.into_iter().map(make).collect(), next })
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, channel};
 
 use mcp::{Action, Connection, Transport};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Host;
 use super::host::changed;
@@ -20,6 +20,11 @@ const READ_BYTES: usize = 64 * 1024;
 const WRITE_BYTES: usize = 4096;
 /// Replies are written when this much has come together, whatever else is here.
 const REPLIES_BYTES: usize = 256 * 1024;
+/// How long a client that does not read can keep us once we are told to go.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How a closed reader shows: an error on a pipe, a hang-up on a socket, which is what some clients
+/// give us for a pipe.
+const GONE: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
 
 /// Serves until the input ends, the client shuts us down, it goes away, or a signal comes.
 pub(crate) fn serve(host: &Host) -> io::Result<()> {
@@ -45,6 +50,7 @@ pub(crate) fn serve(host: &Host) -> io::Result<()> {
         replies: Vec::new(),
         actions: Vec::new(),
         is_over: false,
+        is_told: false,
     };
     let served = session.run();
     drop(watch);
@@ -69,6 +75,8 @@ struct Session<'a> {
     replies: Vec<u8>,
     actions: Vec<Action>,
     is_over: bool,
+    /// A signal has told us to go.
+    is_told: bool,
 }
 
 /// What woke us.
@@ -131,7 +139,7 @@ impl Session<'_> {
         let [input, out, wake] = descriptors.map(|descriptor| descriptor.revents());
         Ok(Awake {
             input: !input.is_empty(),
-            is_gone: out.intersects(PollFlags::ERR | PollFlags::NVAL),
+            is_gone: out.intersects(GONE),
             woken: wake.contains(PollFlags::IN),
         })
     }
@@ -144,7 +152,8 @@ impl Session<'_> {
             self.connection.changed(&changed, &mut self.actions);
         }
         self.act();
-        self.is_over |= bytes[..count].iter().any(|byte| *byte != b'w');
+        self.is_told |= bytes[..count].iter().any(|byte| *byte != b'w');
+        self.is_over |= self.is_told;
         Ok(())
     }
 
@@ -178,31 +187,45 @@ impl Session<'_> {
 
     /// Writes everything, and waits for the client to take it. A signal that comes meanwhile ends us.
     fn write(&mut self) -> io::Result<()> {
-        let replies = std::mem::take(&mut self.replies);
-        let mut rest = replies.as_slice();
-        while !rest.is_empty() {
+        let mut written = 0;
+        // What a change adds meanwhile is written too.
+        while written < self.replies.len() {
             let mut descriptors =
                 [PollFd::new(&self.out, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
-            retry(|| poll(&mut descriptors, None))?;
+            let patience = self.is_told.then_some(&PATIENCE);
+            retry(|| poll(&mut descriptors, patience))?;
             let [out, wake] = descriptors.map(|descriptor| descriptor.revents());
             if wake.contains(PollFlags::IN) {
                 self.woken()?;
+            } else if out.is_empty() {
+                // Nobody takes it, and we are told to go.
+                break;
             }
-            if out.intersects(PollFlags::ERR | PollFlags::NVAL) {
+            if out.intersects(GONE) {
                 self.is_over = true;
-                return Ok(());
+                break;
             }
             if out.contains(PollFlags::OUT) {
-                let piece = &rest[..rest.len().min(WRITE_BYTES)];
-                let count = retry(|| rustix::io::write(&self.out, piece))?;
-                rest = &rest[count..];
-            } else if self.is_over {
-                // Nobody takes it, and we are told to go.
-                return Ok(());
+                let end = self.replies.len().min(written + WRITE_BYTES);
+                let piece = &self.replies[written..end];
+                match retry(|| rustix::io::write(&self.out, piece)) {
+                    Ok(count) => written += count,
+                    Err(error) if is_gone(&error) => {
+                        self.is_over = true;
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
+        self.replies.clear();
         Ok(())
     }
+}
+
+/// The client went away between our look and our write.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {

@@ -55,6 +55,10 @@ fn with<'a, T: Deserialize<'a>>(
     match call(arguments) {
         Ok(outcome) => outcome,
         Err(Refusal::InvalidParams { details, .. }) => Outcome::BadArguments(details),
+        Err(refusal) if let Some(id) = malformed_id(&refusal) => {
+            let form = "small letters, digits, `-` and `_`, at least three of them";
+            Outcome::BadArguments(format!("`{id}` can be no id: those are {form}"))
+        }
         Err(refusal) => {
             let object = refusal.to_object();
             let error = mcp::Error {
@@ -65,6 +69,16 @@ fn with<'a, T: Deserialize<'a>>(
             Outcome::Refused { advice: advice(&refusal), error }
         }
     }
+}
+
+/// The id that was not found, if nothing could ever be found under it.
+fn malformed_id(refusal: &Refusal) -> Option<&str> {
+    let id = match refusal {
+        Refusal::WorkflowNotFound { id, .. } => id,
+        Refusal::Engine { refusal: engine::Refusal::StepNotFound { step, .. }, .. } => step,
+        _ => return None,
+    };
+    (!workflow::limits::is_id(id)).then_some(id)
 }
 
 /// What the agent should do next, in a sentence or two.
@@ -94,10 +108,18 @@ fn capitalised(text: &str) -> String {
     }
 }
 
-/// An id in a tool's arguments. Ids that we list are good by definition, so the pattern is not enforced
-/// beyond what could never be one.
+/// What every id looks like.
+const ID_PATTERN: &str = r"^[a-z0-9_-]+(\.[a-z0-9_-]+)?$";
+
+/// An id in a tool's arguments.
 fn id_schema(description: &str) -> Value {
-    json!({"type": "string", "description": description, "minLength": 3, "maxLength": 64})
+    json!({
+        "type": "string",
+        "description": description,
+        "pattern": ID_PATTERN,
+        "minLength": 3,
+        "maxLength": 64,
+    })
 }
 
 fn read_only() -> Value {

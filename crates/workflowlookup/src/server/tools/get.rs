@@ -47,6 +47,7 @@ pub(super) fn tool() -> Tool {
                 "name": "AI Task Prompt Workflow",
                 "description": "Takes one coding task from its description to a verified change",
                 "version": "1.0.0",
+                "preconditions": ["Task description is clear and complete"],
                 "steps": [{
                     "id": "understand",
                     "title": "Deep understanding of task and codebase",

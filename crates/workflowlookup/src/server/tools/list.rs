@@ -7,6 +7,7 @@ use mcp::content::Tool;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::catalogue;
 use super::{Asker, read_only};
 use crate::app::{self, App, Filter, Summary};
 use crate::error::Refusal;
@@ -84,14 +85,14 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
     let mut listing = app::list(&snapshot, &filter);
     let mut next = None;
     if asker == Asker::Call {
-        // The cursor is the last id of the page before: ids are in order, so a page begins after it even
-        // if that workflow is gone by then.
         if let Some(cursor) = &arguments.cursor {
-            listing.workflows.retain(|workflow| workflow.id > cursor.as_str());
+            let after = catalogue::read_cursor(cursor)
+                .map_err(|details| Refusal::InvalidParams { details, hint: None })?;
+            listing.workflows.retain(|workflow| workflow.id > after);
         }
         if listing.workflows.len() > PAGE {
             listing.workflows.truncate(PAGE);
-            next = listing.workflows.last().map(|workflow| workflow.id.to_owned());
+            next = listing.workflows.last().map(|workflow| catalogue::cursor_after(workflow.id));
         }
     }
     let mut structured = json!(listing);

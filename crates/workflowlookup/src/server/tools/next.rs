@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
 
-use super::{id_schema, read_only};
+use super::{ID_PATTERN, id_schema, read_only};
 use crate::app::{self, App};
 use crate::error::Refusal;
 
@@ -36,7 +36,7 @@ pub(super) fn tool() -> Tool {
                 "currentStep": id_schema("The step you are on, if any"),
                 "completedSteps": {
                     "type": "array",
-                    "items": {"type": "string"},
+                    "items": {"type": "string", "pattern": ID_PATTERN},
                     "uniqueItems": true,
                     "description": "Ids of the steps that are done; empty at first",
                 },

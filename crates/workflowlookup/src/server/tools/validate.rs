@@ -44,7 +44,7 @@ pub(super) fn tool() -> Tool {
                 "issues": {"type": "array", "items": {"type": "string"}},
                 "suggestions": {"type": "array", "items": {"type": "string"}},
             },
-            "required": ["valid", "issues", "suggestions"],
+            "required": ["valid"],
         }),
         annotations: read_only(),
         examples: Some(json!({
@@ -61,6 +61,10 @@ pub(super) fn tool() -> Tool {
 
 pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
     let Arguments { workflow_id, step_id, output, context } = arguments;
+    if output.is_empty() {
+        let details = "output must not be empty".to_owned();
+        return Err(Refusal::InvalidParams { details, hint: None });
+    }
     let verdict = app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context)?;
     let mut text = if verdict.valid {
         format!("Valid: add `{step_id}` to completedSteps and go on.")
