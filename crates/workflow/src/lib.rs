@@ -21,7 +21,7 @@ pub mod variables;
 pub use condition::Condition;
 pub use definition::{Step, Workflow};
 pub use finding::{Code, Finding, Severity};
-pub use read::{Format, Reading, Scrutiny, read, too_large};
+pub use read::{Format, Reading, Scrutiny, read, read_trusted, too_large};
 pub use shape::schema_text;
 pub use variables::{Context, Variables};
 

@@ -55,11 +55,11 @@ fn with<'a, T: Deserialize<'a>>(
     match call(arguments) {
         Ok(outcome) => outcome,
         Err(Refusal::InvalidParams { details, .. }) => Outcome::BadArguments(details),
-        Err(refusal) if let Some(id) = malformed_id(&refusal) => {
-            let form = "small letters, digits, `-` and `_`, at least three of them";
-            Outcome::BadArguments(format!("`{id}` can be no id: those are {form}"))
-        }
         Err(refusal) => {
+            if let Some(id) = malformed_id(&refusal) {
+                let form = "small letters, digits, `-` and `_`, at least three of them";
+                return Outcome::BadArguments(format!("`{id}` can be no id: those are {form}"));
+            }
             let object = refusal.to_object();
             let error = mcp::Error {
                 code: object.code,

@@ -4,8 +4,10 @@
 
 mod authoring;
 mod bad_input;
+mod bad_lines;
 mod generated;
 mod listing;
+mod transcripts;
 mod walking;
 
 use std::fmt::Write as _;
