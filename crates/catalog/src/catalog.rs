@@ -1,11 +1,12 @@
 //! The catalogue: the current snapshot, and replacing it as a whole.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use crate::load::{Known, load};
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::source::Source;
 
 #[derive(Debug)]
@@ -71,27 +72,28 @@ impl Catalog {
     }
 
     /// Looks at all sources again. Files that have not changed are not read again, unless `touched`
-    /// names them; `unfinished` ones keep their last state. Says too whether some file must be
-    /// looked at again shortly.
+    /// names them; `unfinished` ones keep their last state. Says too after how long some file
+    /// must be looked at again.
     pub(crate) fn reload(
         &self,
         touched: impl IntoIterator<Item = PathBuf>,
         unfinished: impl IntoIterator<Item = PathBuf>,
-    ) -> (Change, bool) {
+    ) -> (Change, Option<Duration>) {
         let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
-        let stamped = before.files().filter(|entry: &&Arc<Entry>| entry.stamp.is_some());
+        let files = before.files().map(|entry| ((entry.source, &*entry.path), entry));
         let known = Known {
-            entries: stamped.map(|entry| (&*entry.path, entry)).collect(),
+            entries: files.collect(),
             touched: touched.into_iter().collect(),
             unfinished: unfinished.into_iter().collect(),
             is_watched: true,
-            is_unsettled: AtomicBool::new(false),
+            rest_ms: AtomicU64::new(0),
         };
         let (reports, entries) = load(&self.sources, &known);
         let after = Arc::new(Snapshot::new(reports, entries));
         let change = Change::between(&before, &after);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = after;
-        (change, known.is_unsettled.into_inner())
+        let rest = known.rest_ms.into_inner();
+        (change, (rest > 0).then(|| Duration::from_millis(rest)))
     }
 }

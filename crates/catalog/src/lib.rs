@@ -4,6 +4,7 @@
 mod catalog;
 mod examine;
 mod load;
+mod own_id;
 mod snapshot;
 mod source;
 mod watch;

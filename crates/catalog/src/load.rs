@@ -6,12 +6,13 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use workflow::limits::{FILE_BYTES_MAX, is_id};
 use workflow::{Code, Finding, Format, Reading, Scrutiny, read, read_trusted};
 
+use crate::own_id;
 use crate::snapshot::{Entry, SourceReport, SourceState};
 use crate::source::{Kind, Source};
 
@@ -44,7 +45,8 @@ impl Stamp {
 /// What is known from the last load, and what must not be taken from it.
 #[derive(Default)]
 pub(crate) struct Known<'a> {
-    pub(crate) entries: HashMap<&'a Path, &'a Arc<Entry>>,
+    /// By source and path.
+    pub(crate) entries: HashMap<(usize, &'a Path), &'a Arc<Entry>>,
     /// Files that changed, whatever their stamps say, by their absolute paths.
     pub(crate) touched: HashSet<PathBuf>,
     /// Files that somebody is writing, by their absolute paths: their last state stands, and new ones
@@ -52,8 +54,8 @@ pub(crate) struct Known<'a> {
     pub(crate) unfinished: HashSet<PathBuf>,
     /// Somebody is watching: a file that changed this very moment may be half-written, and can wait.
     pub(crate) is_watched: bool,
-    /// Set where a file was left for later because of that.
-    pub(crate) is_unsettled: AtomicBool,
+    /// After how many milliseconds a file that was left alone because of that can be read; 0 for none.
+    pub(crate) rest_ms: AtomicU64,
 }
 
 impl Known<'_> {
@@ -62,11 +64,13 @@ impl Known<'_> {
     fn must_rest(&self, path: &Path, stamp: Stamp) -> bool {
         let rest = if self.is_in(&self.touched, path) { REST_CLOSED } else { REST };
         let age = stamp.modified.and_then(|modified| modified.elapsed().ok());
-        let must_rest = self.is_watched && age.is_some_and(|age| age < rest);
-        if must_rest {
-            self.is_unsettled.store(true, Ordering::Relaxed);
+        let left = age.and_then(|age| rest.checked_sub(age)).filter(|_| self.is_watched);
+        if let Some(left) = left {
+            // One more, so that it is really over then.
+            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX) + 1;
+            self.rest_ms.fetch_max(left, Ordering::Relaxed);
         }
-        must_rest
+        left.is_some()
     }
 
     fn is_in(&self, set: &HashSet<PathBuf>, path: &Path) -> bool {
@@ -84,6 +88,9 @@ pub(crate) fn load(sources: &[Source], known: &Known<'_>) -> (Vec<SourceReport>,
         match source {
             Source::Bundled(definitions) => {
                 entries.extend(definitions.iter().map(|(name, text)| {
+                    if let Some(before) = known.entries.get(&(index, Path::new(name))) {
+                        return Arc::clone(before);
+                    }
                     let format = Format::of(name).unwrap_or(Format::Json);
                     // Tests hold the bundled ones to every rule, so that no start pays for it.
                     let reading = match read_trusted(text, format) {
@@ -125,6 +132,8 @@ struct Finder<'a> {
     root: PathBuf,
     found: Vec<Found>,
     report: &'a mut SourceReport,
+    /// There are more files than we take.
+    is_full: bool,
 }
 
 impl<'a> Finder<'a> {
@@ -142,7 +151,7 @@ impl<'a> Finder<'a> {
                 return Vec::new();
             }
         };
-        let mut finder = Self { root, found: Vec::new(), report };
+        let mut finder = Self { root, found: Vec::new(), report, is_full: false };
         finder.folder(folder, 1);
         finder.found
     }
@@ -173,11 +182,18 @@ impl<'a> Finder<'a> {
                     self.report.findings.push(too_many(&path, message));
                 }
                 Ok(kind) if kind.is_dir() => self.folder(&path, depth + 1),
-                Ok(_) if Format::of(&name.to_string_lossy()).is_none() => {}
+                Ok(kind) if Format::of(&name.to_string_lossy()).is_none() => {
+                    if kind.is_symlink() && path.is_dir() {
+                        self.report.findings.extend(self.leads_out(&path));
+                    }
+                }
                 Ok(kind) => {
                     if self.found.len() >= FILES_MAX {
-                        let message = format!("the source holds more than {FILES_MAX} files");
-                        self.report.findings.push(too_many(&path, message));
+                        if !self.is_full {
+                            let message = format!("the source holds more than {FILES_MAX} files");
+                            self.report.findings.push(too_many(&path, message));
+                        }
+                        self.is_full = true;
                         return;
                     }
                     let found = self.file(path, kind.is_symlink());
@@ -190,20 +206,27 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// The finding about a link whose target is not within the source.
+    fn leads_out(&self, link: &Path) -> Option<Finding> {
+        let target = fs::canonicalize(link).ok()?;
+        let finding = Finding::on_file(
+            Code::LinkOut,
+            "the link leads out of its folder and was not followed",
+            "copy what it leads to, or add that folder with `--workflows`",
+        );
+        (!target.starts_with(&self.root)).then(|| on(link, finding))
+    }
+
     /// A regular file, possibly through a link that stays within the source. Anything else that looks
     /// like a workflow is refused: opening a pipe would wait for ever.
     fn file(&self, path: PathBuf, is_link: bool) -> Option<Found> {
         if is_link {
             match fs::canonicalize(&path) {
-                Ok(target) if !target.starts_with(&self.root) => {
-                    let finding = Finding::on_file(
-                        Code::LinkOut,
-                        "the link leads out of its folder and was not followed",
-                        "copy the file here, or add its folder with `--workflows`",
-                    );
-                    return Some(Found::Refused(path.clone(), on(&path, finding)));
+                Ok(_) => {
+                    if let Some(finding) = self.leads_out(&path) {
+                        return Some(Found::Refused(path, finding));
+                    }
                 }
-                Ok(_) => {}
                 Err(error) => return Some(Found::Refused(path.clone(), unreadable(&path, &error))),
             }
         }
@@ -259,18 +282,21 @@ fn read_all(source: usize, found: &[Found], known: &Known<'_>) -> Vec<Arc<Entry>
 fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry>> {
     let (path, stamp) = match found {
         Found::Refused(path, finding) => {
+            let before = known.entries.get(&(source, path.as_path())).copied();
+            if let Some(before) = before.filter(|before| *before.findings == [finding.clone()]) {
+                return Some(Arc::clone(before));
+            }
             let reading = Reading { workflow: None, id: None, findings: vec![finding.clone()] };
             return Some(Arc::new(entry(source, path, None, reading, None)));
         }
         Found::File(path, stamp) => (path, *stamp),
     };
-    let before = known.entries.get(path.as_path()).copied();
+    let before = known.entries.get(&(source, path.as_path())).copied();
     if known.is_in(&known.unfinished, path) {
         return before.cloned();
     }
-    let is_fresh = before.filter(|before| {
-        before.stamp == Some(stamp) && before.source == source && !known.is_in(&known.touched, path)
-    });
+    let is_fresh =
+        before.filter(|before| before.stamp == Some(stamp) && !known.is_in(&known.touched, path));
     if let Some(before) = is_fresh {
         return Some(Arc::clone(before));
     }
@@ -278,8 +304,18 @@ fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry
         return before.cloned();
     }
     let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
-    let (reading, read) = read_with(path, format, Scrutiny::Syntax)?;
-    let stamp = read.map(|(_, stamp)| stamp);
+    let (mut reading, content) = read_with(path, format, Scrutiny::Syntax)?;
+    if let Some((bytes, _)) = content.as_ref().filter(|_| reading.id.is_none()) {
+        reading.id = own_id::find(bytes, format);
+    }
+    let stamp = content.map(|(_, stamp)| stamp);
+    // What cannot be opened stays as it is reported, until something changes.
+    let is_same = |before: &&Arc<Entry>| {
+        stamp.is_none() && before.stamp.is_none() && *before.findings == *reading.findings
+    };
+    if let Some(before) = before.filter(is_same) {
+        return Some(Arc::clone(before));
+    }
     let last_id = before.filter(|before| !before.is_guess).map(|before| &*before.id);
     Some(Arc::new(entry(source, path, last_id, reading, stamp)))
 }

@@ -6,20 +6,24 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
+use workflow::{Format, Scrutiny};
+
 use crate::catalog::{Catalog, Change};
+use crate::load::read_with;
 
 /// A burst is over when nothing happens for this long…
 const QUIET: Duration = Duration::from_millis(60);
 /// …or has lasted this long: an editor that never stops must not keep edits invisible.
 const BURST_MAX: Duration = Duration::from_millis(400);
-/// A file that was written to and not closed is taken as it is after this long.
+/// A file that was written to and not closed is taken after this long, if it can be used.
 #[cfg(target_os = "linux")]
 const OPEN_MAX: Duration = Duration::from_secs(10);
 /// Elsewhere the closing of a file is not told, so a pause must do.
@@ -27,13 +31,15 @@ const OPEN_MAX: Duration = Duration::from_secs(10);
 const OPEN_MAX: Duration = Duration::from_millis(200);
 /// A file that was created and neither written to nor closed is taken after this long.
 const CREATED_MAX: Duration = Duration::from_millis(200);
+/// How many events may wait for us.
+const EVENTS_MAX: usize = 4_096;
 /// How often to look where the system cannot tell about changes.
 const POLL: Duration = Duration::from_secs(1);
 
 /// A running watch; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Watch {
-    messages: Sender<Message>,
+    messages: SyncSender<Message>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,11 +55,15 @@ impl Watch {
         catalog: Arc<Catalog>,
         changed: impl FnMut(&Change) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (messages, inbox) = channel();
+        let (messages, inbox) = sync_channel(EVENTS_MAX);
         let events = messages.clone();
+        let has_lost = Arc::new(AtomicBool::new(false));
+        let loses = Arc::clone(&has_lost);
         let watcher = notify::recommended_watcher(move |event| {
-            // The other end is gone only when the watch ends.
-            let _ = events.send(Message::Event(event));
+            // What does not fit is made up for by a look at everything.
+            if events.try_send(Message::Event(event)).is_err() {
+                loses.store(true, Ordering::Relaxed);
+            }
         });
         let mut watching = Watching {
             catalog,
@@ -61,6 +71,7 @@ impl Watch {
             watcher: watcher.ok(),
             armed: HashMap::new(),
             must_poll: false,
+            has_lost,
         };
         // Armed before the first look, so that nothing falls between the two.
         watching.arm();
@@ -84,9 +95,12 @@ struct Watching {
     catalog: Arc<Catalog>,
     changed: Box<dyn FnMut(&Change) + Send>,
     watcher: Option<RecommendedWatcher>,
-    /// The folders that are watched, and how.
-    armed: HashMap<PathBuf, RecursiveMode>,
+    /// The folders that are watched: how, and which folder it was then. A watch follows the folder and not
+    /// its name, so one that was swapped for another needs a new watch.
+    armed: HashMap<PathBuf, (RecursiveMode, Identity)>,
     must_poll: bool,
+    /// There were more events than we could take.
+    has_lost: Arc<AtomicBool>,
 }
 
 /// What has happened since the last reload.
@@ -95,6 +109,8 @@ struct Burst {
     touched: HashSet<PathBuf>,
     since: Option<Instant>,
     must_look: bool,
+    /// How long a file must still be left alone.
+    rest: Option<Duration>,
 }
 
 impl Watching {
@@ -109,6 +125,11 @@ impl Watching {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Message::Event(event)) => {
                     self.take(event, &mut burst, &mut open);
+                    if self.has_lost.swap(false, Ordering::Relaxed) {
+                        // A closing may be among what was lost: nothing counts as being written.
+                        open.clear();
+                        burst.begin();
+                    }
                     let is_over = burst.since.is_some_and(|since| since.elapsed() >= BURST_MAX);
                     if !is_over {
                         continue;
@@ -116,24 +137,35 @@ impl Watching {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let now = Instant::now();
-            let given_up = open.extract_if(|_, deadline| *deadline <= now);
-            burst.touched.extend(given_up.map(|(path, _)| path));
+            self.give_up(&mut burst, &mut open);
             if burst.must_look || self.must_poll || !burst.touched.is_empty() {
                 let Burst { touched, .. } = std::mem::take(&mut burst);
-                let is_unsettled = self.reload(&touched, &open);
-                if is_unsettled {
+                if let Some(rest) = self.reload(&touched, &open) {
                     burst.begin();
                     burst.touched = touched;
+                    burst.rest = Some(rest);
                 }
             }
         }
     }
 
+    /// Files that nobody has closed are taken after a while, if they can be used; else the wait goes on.
+    fn give_up(&self, burst: &mut Burst, open: &mut HashMap<PathBuf, Instant>) {
+        let now = Instant::now();
+        for (path, deadline) in open.iter_mut().filter(|(_, deadline)| **deadline <= now) {
+            if is_usable(path) {
+                burst.touched.insert(path.clone());
+            } else {
+                *deadline = now + OPEN_MAX;
+            }
+        }
+        open.retain(|path, _| !burst.touched.contains(path));
+    }
+
     /// How long to wait for the next event before acting.
     fn patience(&self, burst: &Burst, open: &HashMap<PathBuf, Instant>) -> Duration {
         if burst.since.is_some() {
-            return QUIET;
+            return burst.rest.unwrap_or(QUIET);
         }
         let idle = if self.must_poll { POLL } else { Duration::from_secs(3600) };
         let waits =
@@ -171,10 +203,6 @@ impl Watching {
                 }
                 EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
                 EventKind::Access(_) => continue,
-                EventKind::Remove(_) => {
-                    // A folder that comes back needs a new watch.
-                    self.armed.remove(&path);
-                }
                 _ => {}
             }
             open.remove(&path);
@@ -186,55 +214,89 @@ impl Watching {
     /// Whether a path is a source, inside one, or on the way to one that does not exist yet.
     fn concerns(&self, path: &Path) -> bool {
         self.catalog.folders().any(|folder| {
-            let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+            let folder = absolute(folder);
             path.starts_with(&folder) || folder.starts_with(path)
         })
     }
 
-    /// Whether it must be done again shortly.
-    fn reload(&mut self, touched: &HashSet<PathBuf>, open: &HashMap<PathBuf, Instant>) -> bool {
+    /// After how long it must be done again, if some file must be left alone for now.
+    fn reload(
+        &mut self,
+        touched: &HashSet<PathBuf>,
+        open: &HashMap<PathBuf, Instant>,
+    ) -> Option<Duration> {
         self.arm();
-        let (change, is_unsettled) =
-            self.catalog.reload(touched.iter().cloned(), open.keys().cloned());
+        let (change, rest) = self.catalog.reload(touched.iter().cloned(), open.keys().cloned());
         if !change.is_empty() {
             (self.changed)(&change);
         }
-        is_unsettled
+        rest
     }
 
-    /// Watches every source, or the nearest folder above one that does not exist yet.
+    /// Watches every source, and the folder above it, where a source appears, goes away or is swapped; or the
+    /// nearest folder above one that does not exist yet.
     fn arm(&mut self) {
-        let mut wanted: HashMap<PathBuf, RecursiveMode> = HashMap::new();
+        let mut wanted: HashMap<PathBuf, (RecursiveMode, Identity)> = HashMap::new();
         for folder in self.catalog.folders() {
-            let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+            let folder = absolute(folder);
+            let above = folder.ancestors().skip(1).find(|above| above.is_dir());
+            if let Some(above) = above {
+                let watch = (RecursiveMode::NonRecursive, identity(above));
+                wanted.entry(above.to_path_buf()).or_insert(watch);
+            }
             if folder.is_dir() {
-                wanted.insert(folder, RecursiveMode::Recursive);
-            } else if let Some(above) = folder.ancestors().skip(1).find(|above| above.is_dir()) {
-                wanted.entry(above.to_path_buf()).or_insert(RecursiveMode::NonRecursive);
+                let identity = identity(&folder);
+                wanted.insert(folder, (RecursiveMode::Recursive, identity));
             }
         }
         let Some(watcher) = &mut self.watcher else {
             self.must_poll = true;
             return;
         };
-        self.armed.retain(|path, mode| {
-            let stays = wanted.get(path) == Some(mode);
+        self.armed.retain(|path, watch| {
+            let stays = wanted.get(path) == Some(watch);
             if !stays {
                 let _ = watcher.unwatch(path);
             }
             stays
         });
         self.must_poll = false;
-        for (path, mode) in wanted {
+        for (path, watch) in wanted {
             if let Entry::Vacant(slot) = self.armed.entry(path) {
-                match watcher.watch(slot.key(), mode) {
-                    Ok(()) => drop(slot.insert(mode)),
+                match watcher.watch(slot.key(), watch.0) {
+                    Ok(()) => drop(slot.insert(watch)),
                     // Out of watches, or gone again: polling finds it.
                     Err(_) => self.must_poll = true,
                 }
             }
         }
     }
+}
+
+/// Which folder a path leads to, where the system can tell.
+type Identity = Option<(u64, u64)>;
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Identity {
+    None
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Whether a file that nobody has closed holds a workflow that can be used all the same.
+fn is_usable(path: &Path) -> bool {
+    let format = Format::of(&path.to_string_lossy());
+    let reading = format.and_then(|format| read_with(path, format, Scrutiny::Syntax));
+    // A file that is gone has nothing to wait for, and one that is none of ours neither.
+    reading.is_none_or(|(reading, _)| reading.workflow.is_some())
 }
 
 impl Burst {

@@ -63,6 +63,9 @@ mod links {
         assert_eq!(codes(&catalog, "dangling"), ["W070"]);
         assert!(catalog.snapshot().get("secret").is_none());
         assert!(catalog.snapshot().get("more").is_none());
+        let findings = &catalog.snapshot().sources[0].findings;
+        let files: Vec<_> = findings.iter().map(|finding| finding.code.name()).collect();
+        assert_eq!(files, ["W071"], "the link to a folder outside is told too");
     }
 
     #[test]

@@ -14,12 +14,19 @@ fn a_broken_file_answers_by_its_own_id() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_answers_by_the_id_in_it() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "some-file.json", &definition("my-flow", "X")[..60]);
+    let catalog = open(home.path());
+    assert_eq!(codes(&catalog, "my-flow"), ["W001"]);
+    assert!(catalog.snapshot().get("some-file").is_none());
+}
+
+#[test]
 fn a_file_without_a_readable_id_answers_by_its_name() {
     let home = tempfile::tempdir().unwrap();
-    write(home.path(), "cut-off.json", &definition("whole", "X")[..40]);
     write(home.path(), "no-text.json", "\u{0}");
     let catalog = open(home.path());
-    assert_eq!(codes(&catalog, "cut-off"), ["W001"]);
     assert_eq!(codes(&catalog, "no-text"), ["W001"]);
 }
 

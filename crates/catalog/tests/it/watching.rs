@@ -161,3 +161,75 @@ fn a_file_that_has_not_changed_is_not_read_again() {
     let changes = watched.changes.lock().unwrap();
     assert!(changes.iter().all(|change| change.changed == ["bbb".into()]), "{changes:?}");
 }
+
+/// A watch follows a folder and not its name.
+#[test]
+fn a_folder_that_is_swapped_for_another_is_watched() {
+    let watched = Watched::new(
+        |home| write(home, "flows/a.json", &definition("aaa", "A")),
+        |home| vec![folder(&home.join("flows"))],
+    );
+    let home = watched.home.path();
+    fs::rename(home.join("flows"), home.join("old")).unwrap();
+    write(home, "flows/b.json", &definition("bbb", "B"));
+    watched.wait_until("the new folder", |c| usable(c) == ["bbb"]);
+    write(home, "flows/c.json", &definition("ccc", "C"));
+    watched.wait_until("a later file in it", |c| usable(c) == ["bbb", "ccc"]);
+    write(home, "flows/b.json", &definition("bbb", "New"));
+    watched.wait_until("an edit in it", |c| Watched::name_of(c, "bbb").as_deref() == Some("New"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_is_pointed_elsewhere_is_followed() {
+    use std::os::unix::fs::symlink;
+    let prepare = |home: &Path| {
+        write(home, "one/a.json", &definition("aaa", "A"));
+        write(home, "two/b.json", &definition("bbb", "B"));
+        symlink("one", home.join("flows")).unwrap();
+    };
+    let watched = Watched::new(prepare, |home| vec![folder(&home.join("flows"))]);
+    let home = watched.home.path();
+    symlink("two", home.join("next")).unwrap();
+    fs::rename(home.join("next"), home.join("flows")).unwrap();
+    watched.wait_until("the other folder", |c| usable(c) == ["bbb"]);
+    write(home, "two/c.json", &definition("ccc", "C"));
+    watched.wait_until("a file in it", |c| usable(c) == ["bbb", "ccc"]);
+}
+
+/// What is bundled, refused or not to be read is the same after a reload, and nobody is told otherwise.
+#[cfg(unix)]
+#[test]
+fn a_reload_reports_only_what_changed() {
+    let bundled: &'static [(&str, &str)] = Box::leak(Box::new([(
+        "x.json",
+        Box::leak(definition("bundled", "B").into_boxed_str()) as &str,
+    )]));
+    let prepare = |home: &Path| {
+        write(home, "flows/a.json", &definition("aaa", "A"));
+        write(home, "outside.json", &definition("outside", "O"));
+        std::os::unix::fs::symlink("../outside.json", home.join("flows/link.json")).unwrap();
+    };
+    let sources = |home: &Path| vec![Source::Bundled(bundled), folder(&home.join("flows"))];
+    let watched = Watched::new(prepare, sources);
+    write(watched.home.path(), "flows/note.txt", "nothing");
+    write(watched.home.path(), "flows/b.json", &definition("bbb", "B"));
+    watched.wait_until("the new file", |c| usable(c) == ["aaa", "bbb", "bundled"]);
+    let changes = watched.changes.lock().unwrap();
+    let expected = Change { added: vec!["bbb".into()], ..Change::default() };
+    assert_eq!(*changes, [expected]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_held_open_and_empty_is_not_there_yet() {
+    let watched = Watched::in_folder(|_| {});
+    let mut file = fs::File::create(watched.home.path().join("slow.json")).unwrap();
+    write(watched.home.path(), "other.json", &definition("other", "O"));
+    watched.wait_until("the other file", |c| usable(c) == ["other"]);
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(watched.catalog.snapshot().get("slow").is_none());
+    file.write_all(definition("slow", "S").as_bytes()).unwrap();
+    drop(file);
+    watched.wait_until("the whole file", |c| usable(c) == ["other", "slow"]);
+}
