@@ -9,7 +9,7 @@ use workflow::{Finding, Format, Reading, Scrutiny};
 use crate::load::{Found, find, read_with};
 
 /// A file that was looked at.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Examined {
     pub path: PathBuf,
     pub reading: Reading,
@@ -18,7 +18,7 @@ pub struct Examined {
 }
 
 /// What was found in a folder, or in one file.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Examination {
     pub files: Vec<Examined>,
     /// Findings about folders.

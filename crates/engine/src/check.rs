@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
-use workflow::definition::{PlainStep, Step};
+use workflow::definition::{LoopStep, PlainStep, Step};
 use workflow::{Context, Variables, Workflow};
 
 use crate::compiled::Compiled;
@@ -43,8 +43,14 @@ impl Checker {
         let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
         let state = LoopState::of(workflow, context)?;
         let mut variables = Variables::new(context);
-        let mut tried = HashSet::new();
-        bind_loops_around(workflow, &workflow.steps, step, &state, &mut variables, &mut tried);
+        let mut way = Vec::new();
+        way_down(workflow, &workflow.steps, step, &state, &mut way, &mut HashSet::new());
+        for outer in way {
+            if let Some(progress) = state.loops.get(&*outer.id) {
+                let progress = progress.clone().resume(outer, &variables)?;
+                progress.bind(&outer.r#loop, &mut variables);
+            }
+        }
         let Step::Plain(found) = found else {
             // A loop has no output of its own, and so nothing to check it for.
             return Ok(not_blank(output));
@@ -88,22 +94,34 @@ impl Checker {
             return Ok(Verdict { valid: true, issues: Vec::new(), suggestions: Vec::new() });
         }
         let mut culprits = Vec::new();
-        whole.blame(true, Way::Only, &mut culprits);
+        whole.blame(true, &mut culprits);
         let mut issues = Vec::new();
-        let mut suggestions = vec![FIRST_SUGGESTION.to_owned()];
-        for Culprit { rule, wanted, way } in culprits {
+        for rule in culprits {
             add_once(&mut issues, rule.message.to_string());
-            for advice in criteria::advice(&rule.kind, wanted, output, &self.compiled) {
-                add_once(
-                    &mut suggestions,
-                    match way {
-                        Way::Only => advice,
-                        Way::OneOfSeveral => format!("One way: {advice}"),
-                    },
-                );
-            }
+        }
+        let mut suggestions = vec![FIRST_SUGGESTION.to_owned()];
+        for suggestion in self.way(&whole, true, output).suggestions() {
+            add_once(&mut suggestions, suggestion);
         }
         Ok(Verdict { valid: false, issues, suggestions })
+    }
+
+    /// What to change, so that this comes out as wanted.
+    fn way(&self, tried: &Tried<'_>, wanted: bool, output: &str) -> Way {
+        if tried.passed() == wanted {
+            return Way::All(Vec::new());
+        }
+        match tried {
+            Tried::Rule { rule, .. } => {
+                let advice = criteria::advice(&rule.kind, wanted, output, &self.compiled);
+                Way::all(advice.into_iter().map(Way::Do))
+            }
+            Tried::Group { logic, members, .. } => {
+                let inside = logic.inside(wanted);
+                let ways = members.iter().map(|member| self.way(member, inside, output));
+                if logic.is_choice(wanted) { Way::any(ways) } else { Way::all(ways) }
+            }
+        }
     }
 
     /// Tries a check. What does not apply drops out: `None`.
@@ -171,41 +189,107 @@ impl<'w> Tried<'w> {
 
     /// Collects the rules because of which this did not come out as wanted. Under a `not` the wish
     /// turns around.
-    fn blame(&self, wanted: bool, way: Way, culprits: &mut Vec<Culprit<'w>>) {
+    fn blame(&self, wanted: bool, culprits: &mut Vec<&'w Rule>) {
         if self.passed() == wanted {
             return;
         }
         match self {
-            Self::Rule { rule, .. } => culprits.push(Culprit { rule, wanted, way }),
+            Self::Rule { rule, .. } => culprits.push(rule),
             Self::Group { logic, members, .. } => {
-                let is_choice = match logic {
-                    Logic::All => !wanted,
-                    Logic::Any => wanted,
-                    Logic::None => false,
-                };
-                let way = if is_choice && members.len() > 1 { Way::OneOfSeveral } else { way };
-                let wanted = wanted == (*logic != Logic::None);
                 for member in members {
-                    member.blame(wanted, way, culprits);
+                    member.blame(logic.inside(wanted), culprits);
                 }
             }
         }
     }
 }
 
-/// A rule that made the whole fail.
-struct Culprit<'w> {
-    rule: &'w Rule,
-    /// How it should have come out.
-    wanted: bool,
-    way: Way,
+impl Logic {
+    /// How a member should come out, where the group should come out as wanted.
+    fn inside(self, wanted: bool) -> bool {
+        wanted == (self != Self::None)
+    }
+
+    /// Whether one member that comes out right suffices.
+    fn is_choice(self, wanted: bool) -> bool {
+        match self {
+            Self::All => !wanted,
+            Self::Any => wanted,
+            Self::None => !wanted,
+        }
+    }
 }
 
-/// Whether a culprit must change, or is one of several of which one suffices.
-#[derive(Debug, Clone, Copy)]
+/// What to change: one thing, all of several, or one of several. None stands directly in its like.
 enum Way {
-    Only,
-    OneOfSeveral,
+    Do(String),
+    All(Vec<Way>),
+    Any(Vec<Way>),
+}
+
+impl Way {
+    fn all(ways: impl Iterator<Item = Self>) -> Self {
+        let mut flat = Vec::new();
+        for way in ways {
+            match way {
+                Self::All(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        if flat.len() == 1 { flat.remove(0) } else { Self::All(flat) }
+    }
+
+    fn any(ways: impl Iterator<Item = Self>) -> Self {
+        let mut flat = Vec::new();
+        for way in ways {
+            match way {
+                Self::Any(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        if flat.len() == 1 { flat.remove(0) } else { Self::Any(flat) }
+    }
+
+    /// The way as suggestions: all must be followed, but of those that begin with "One way" one
+    /// suffices, and it says everything that this way takes.
+    fn suggestions(self) -> Vec<String> {
+        let ways = match self {
+            Self::All(ways) => ways,
+            only => vec![only],
+        };
+        let choices = ways.iter().filter(|way| matches!(way, Self::Any(_))).count();
+        let mut suggestions = Vec::new();
+        for way in ways {
+            match way {
+                // Of two choices nobody could tell which way belongs to which.
+                Self::Any(ways) if choices == 1 => {
+                    suggestions.extend(ways.iter().map(|way| format!("One way: {}", way.inline())));
+                }
+                Self::Any(_) => suggestions.push(format!("Do one of these: {}", way.inline())),
+                way => suggestions.push(way.inline()),
+            }
+        }
+        suggestions
+    }
+
+    fn inline(&self) -> String {
+        match self {
+            Self::Do(advice) => advice.clone(),
+            Self::All(ways) => {
+                let mut parts = Vec::new();
+                for way in ways {
+                    let one_of = if matches!(way, Self::Any(_)) { "one of these: " } else { "" };
+                    add_once(&mut parts, format!("{one_of}{}", way.inline()));
+                }
+                parts.join(" And: ")
+            }
+            Self::Any(ways) => {
+                let ways: Vec<String> =
+                    ways.iter().map(|way| format!("({})", way.inline())).collect();
+                ways.join(" or ")
+            }
+        }
+    }
 }
 
 fn not_blank(output: &str) -> Verdict {
@@ -228,34 +312,31 @@ fn add_once(list: &mut Vec<String>, text: String) {
     }
 }
 
-/// Binds the variables of the running loops around a step; says whether the step was found there.
-fn bind_loops_around<'a>(
+/// The running loops around a step, outermost first; says whether the step was found in one.
+fn way_down<'a>(
     workflow: &'a Workflow,
     steps: &'a [Step],
     wanted: &str,
     state: &LoopState,
-    variables: &mut Variables<'a>,
+    way: &mut Vec<&'a LoopStep>,
     tried: &mut HashSet<&'a str>,
 ) -> bool {
     for step in steps {
         let Step::Loop(outer) = step else {
             continue;
         };
-        let Some(progress) = state.loops.get(&*outer.id).filter(|progress| !progress.ended) else {
-            continue;
-        };
+        let is_running = state.loops.get(&*outer.id).is_some_and(|progress| !progress.ended);
         // Loops can share a body: where it was not found in one once, it is not there.
-        if !tried.insert(&outer.id) {
+        if !is_running || !tried.insert(&outer.id) {
             continue;
         }
-        let depth = variables.depth();
-        progress.bind(&outer.r#loop, variables);
+        way.push(outer);
         let inner = body(workflow, outer);
         let is_here = inner.iter().any(|step| step.id() == wanted);
-        if is_here || bind_loops_around(workflow, inner, wanted, state, variables, tried) {
+        if is_here || way_down(workflow, inner, wanted, state, way, tried) {
             return true;
         }
-        variables.unbind(depth);
+        way.pop();
     }
     false
 }

@@ -101,8 +101,9 @@ impl Cache {
 
     fn charge(&mut self, key: &Key, bytes: usize) {
         if let Some(slot) = self.slots.get_mut(key) {
+            // Evicted while it compiled and asked for again, it is made and charged twice.
+            self.bytes = self.bytes - slot.bytes + bytes;
             slot.bytes = bytes;
-            self.bytes += bytes;
         }
         while self.bytes > CACHE_BYTES_MAX && self.slots.len() > 1 {
             let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.used);
@@ -143,5 +144,15 @@ mod tests {
         assert_eq!(cache.bytes, sum);
         drop(cache);
         assert!(Arc::ptr_eq(&kept, &compiled.pattern("kept", "")), "what is used stays");
+    }
+
+    #[test]
+    fn what_is_charged_twice_counts_once() {
+        let mut cache = Cache::default();
+        let key = Key::Schema("{}".into());
+        cache.slot(key.clone());
+        cache.charge(&key, 10);
+        cache.charge(&key, 10);
+        assert_eq!(cache.bytes, 10);
     }
 }

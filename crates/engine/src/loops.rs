@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use workflow::definition::{Body, Count, Loop, LoopKind, LoopStep, Step, index_name, item_name};
 use workflow::{Context, Variables, Workflow};
@@ -27,6 +27,7 @@ pub struct LoopState {
 #[serde(deny_unknown_fields, expecting = "an object with the loop's progress")]
 pub struct LoopProgress {
     /// The iteration that runs, from 1.
+    #[serde(deserialize_with = "whole")]
     pub iteration: u32,
     /// The steps of the body that are done in this iteration.
     #[serde(default)]
@@ -35,7 +36,7 @@ pub struct LoopProgress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
     /// `for` with a variable: the count as it was when the loop started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_if_any", skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// The loop has ended, and the agent has not yet reported it as completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -67,13 +68,13 @@ impl LoopState {
             let progress = LoopProgress::deserialize(entry).map_err(|error| {
                 bad_state(format!("`{KEY}` says about loop `{id}` what cannot be read: {error}"))
             })?;
-            progress.check(&step.r#loop).map_err(|problem| {
-                bad_state(format!("`{KEY}` says about loop `{id}` what cannot be: {problem}"))
-            })?;
-            if let Some(unknown) = progress.done.iter().find(|step| workflow.step(step).is_none()) {
-                let details =
-                    format!("`{KEY}` says that loop `{id}` has done `{unknown}`, which is no step");
-                return Err(bad_state(details));
+            progress.check(step)?;
+            let inner = body(workflow, step);
+            let is_strange = |done: &&String| !inner.iter().any(|step| step.id() == **done);
+            if let Some(strange) = progress.done.iter().find(is_strange) {
+                return Err(bad_state(format!(
+                    "`{KEY}` says that loop `{id}` has done `{strange}`, which is no step of its body"
+                )));
             }
             state.loops.insert(id.clone(), progress);
         }
@@ -113,27 +114,30 @@ fn bad_state(details: String) -> Refusal {
 }
 
 impl LoopProgress {
-    /// Whether a loop with these settings can stand here.
-    fn check(&self, settings: &Loop) -> Result<(), String> {
-        let bound = settings.max_iterations;
-        let most = match self.total(settings) {
+    /// Refuses to let a loop stand where it cannot.
+    fn check(&self, step: &LoopStep) -> Result<(), Refusal> {
+        let bound = step.r#loop.max_iterations;
+        let most = match self.total(&step.r#loop) {
             Some(total) if !self.ended => total.min(bound),
             _ => bound,
         };
-        match self.iteration {
-            0 => Err("iteration 0, but iterations count from 1".to_owned()),
-            beyond if beyond > most => Err(format!("iteration {beyond} of at most {most}")),
-            _ => Ok(()),
-        }
+        let problem = match self.iteration {
+            0 => "iteration 0, but iterations count from 1".to_owned(),
+            beyond if beyond > most => format!("iteration {beyond} of at most {most}"),
+            _ => return Ok(()),
+        };
+        let id = &step.id;
+        Err(bad_state(format!("`{KEY}` says about loop `{id}` what cannot be: {problem}")))
     }
 
     /// A running loop whose progress came back without its items or its count: the context may still
-    /// have them.
+    /// have them. Where it has not, nobody knows any more what the loop was at.
     pub(crate) fn resume(
         self,
-        settings: &Loop,
+        step: &LoopStep,
         variables: &Variables<'_>,
-    ) -> Result<Self, Lacking> {
+    ) -> Result<Self, Refusal> {
+        let settings = &step.r#loop;
         let is_whole = match &settings.kind {
             LoopKind::ForEach { .. } => self.items.is_some(),
             LoopKind::For { count: Count::Variable(_) } => self.count.is_some(),
@@ -142,8 +146,19 @@ impl LoopProgress {
         if is_whole {
             return Ok(self);
         }
-        let Self { items, count, .. } = Self::start(settings, variables)?;
-        Ok(Self { items, count, ..self })
+        let field = match &settings.kind {
+            LoopKind::ForEach { .. } => "items",
+            _ => "count",
+        };
+        let Self { items, count, .. } = Self::start(settings, variables).map_err(|lacking| {
+            bad_state(format!(
+                "loop `{}` is running, but `{KEY}` lacks its `{field}`, and the context has no {} `{}`",
+                step.id, lacking.wanted, lacking.variable
+            ))
+        })?;
+        let resumed = Self { items, count, ..self };
+        resumed.check(step)?;
+        Ok(resumed)
     }
 
     /// A loop about to start: what it goes through is fixed now.
@@ -209,6 +224,32 @@ impl LoopProgress {
             variables.bind(index_name(index_var), index.into());
         }
     }
+}
+
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    // Some clients write every number with a fraction.
+    let float = value.as_f64().filter(|float| float.fract() == 0.0);
+    let float = float.filter(|float| (0.0..=f64::from(u32::MAX)).contains(float));
+    number.or(float.map(|float| float as u32)).ok_or_else(|| {
+        let found = match &value {
+            Value::Number(number) if value.as_f64() > Some(f64::from(u32::MAX)) => {
+                return de::Error::custom(format!("{number} is too large a number"));
+            }
+            Value::Number(number) => number.to_string(),
+            Value::String(_) => "a text".to_owned(),
+            Value::Array(_) => "a list".to_owned(),
+            Value::Object(_) => "an object".to_owned(),
+            Value::Bool(_) | Value::Null => value.to_string(),
+        };
+        de::Error::custom(format!("{found} instead of a whole number"))
+    })
+}
+
+fn whole_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let value = Option::<Value>::deserialize(deserializer)?;
+    value.map(|value| whole(value).map_err(de::Error::custom)).transpose()
 }
 
 /// The steps of a loop's body, wherever they are written.

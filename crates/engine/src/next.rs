@@ -197,7 +197,7 @@ impl<'a> Search<'a, '_> {
                 self.state.loops.insert(step.id.to_string(), progress);
                 return Ok(None);
             }
-            Some(progress) => progress.resume(settings, &self.variables),
+            Some(progress) => Ok(progress.resume(step, &self.variables)?),
             None => {
                 self.refuse_lost_state(step, body)?;
                 LoopProgress::start(settings, &self.variables)

@@ -18,6 +18,8 @@ pub enum Action {
     Call { ticket: Ticket, call: Call },
     /// Nobody waits for this call any more.
     Cancel(Ticket),
+    /// For the log: something is odd, and was dealt with.
+    Warn(String),
     /// Flush, and end the connection.
     Close,
 }

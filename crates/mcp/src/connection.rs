@@ -55,7 +55,8 @@ struct Pending {
 #[derive(Debug, Default)]
 struct Batch {
     open: usize,
-    replies: Vec<String>,
+    /// Each with the id that it answers, where one could be read.
+    replies: Vec<(Option<Id>, String)>,
 }
 
 impl Connection {
@@ -95,6 +96,11 @@ impl Connection {
         actions.push(Action::Reply(jsonrpc::error(None, &error)));
     }
 
+    /// Tells the client that nothing can go on, because of us.
+    pub fn fail(&mut self, actions: &mut Vec<Action>) {
+        actions.push(Action::Reply(jsonrpc::error(None, &Error::internal())));
+    }
+
     /// Takes the outcome of a call. One that was cancelled meanwhile is nobody's business any more.
     pub fn finish(&mut self, ticket: Ticket, result: Outcome, actions: &mut Vec<Action>) {
         let Some(Pending { id, revision, shape, batch }) = self.pending.remove(&ticket) else {
@@ -104,7 +110,7 @@ impl Connection {
             Ok(result) => jsonrpc::result(&id, &result),
             Err(error) => jsonrpc::error(Some(&id), &error),
         };
-        self.reply(reply, batch, actions);
+        self.reply(Some(&id), reply, batch, actions);
     }
 
     /// Tells who wants to know.
@@ -172,7 +178,8 @@ impl Connection {
             Ok(Message::Response) => {}
             Err(Rejected { id, error }) => {
                 self.join_batch(batch);
-                self.reply(jsonrpc::error(id.as_ref(), &error), batch, actions);
+                let reply = jsonrpc::error(id.as_ref(), &error);
+                self.reply(id.as_ref(), reply, batch, actions);
             }
         }
     }
@@ -189,13 +196,16 @@ impl Connection {
         };
         let id = &request.id;
         match step {
-            Ok(Step::Answer(result)) => self.reply(jsonrpc::result(id, &result), batch, actions),
+            Ok(Step::Answer(result)) => {
+                self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
+            }
             Ok(Step::AnswerAndClose(result)) => {
                 self.close(actions);
-                self.reply(jsonrpc::result(id, &result), batch, actions);
+                self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
                 actions.push(Action::Close);
             }
             Ok(Step::Call(call, shape)) => {
+                self.warn_if_in_flight(id, actions);
                 self.counter += 1;
                 let ticket = Ticket(self.counter);
                 let handshake = self.revision.unwrap_or(modern::REVISION);
@@ -205,6 +215,7 @@ impl Connection {
                 actions.push(Action::Call { ticket, call });
             }
             Ok(Step::Listen(filter)) => {
+                self.warn_if_in_flight(id, actions);
                 let listener = Listener { id: id.clone(), filter };
                 let params = json!({"_meta": listener.meta(), "notifications": listener.filter});
                 let method = "notifications/subscriptions/acknowledged";
@@ -213,7 +224,19 @@ impl Connection {
                 // Answered at its end, on its own.
                 self.leave_batch_if_any(batch, actions);
             }
-            Err(error) => self.reply(jsonrpc::error(Some(id), &error), batch, actions),
+            Err(error) => {
+                self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
+            }
+        }
+    }
+
+    /// Both will be answered, but the client cannot tell the answers apart.
+    fn warn_if_in_flight(&self, id: &Id, actions: &mut Vec<Action>) {
+        let mut waiting = self.pending.values().map(|pending| &pending.id);
+        let mut open = self.listeners.iter().map(|listener| &listener.id);
+        if waiting.any(|waiting| waiting == id) || open.any(|open| open == id) {
+            let id = id.as_json();
+            actions.push(Action::Warn(format!("two requests are in flight with the id {id}")));
         }
     }
 
@@ -229,6 +252,10 @@ impl Connection {
         let is_wanted =
             |id: &Id| serde_json::from_str::<Value>(id.as_json()).is_ok_and(|id| id == wanted);
         self.listeners.retain(|listener| !is_wanted(&listener.id));
+        // What is answered already, but held back for the rest of its batch, is not sent either.
+        for batch in self.batches.values_mut() {
+            batch.replies.retain(|(id, _)| !id.as_ref().is_some_and(is_wanted));
+        }
         let cancelled = self.pending.extract_if(|_, pending| is_wanted(&pending.id));
         let cancelled: Vec<(Ticket, Pending)> = cancelled.collect();
         for (ticket, pending) in cancelled {
@@ -238,13 +265,19 @@ impl Connection {
     }
 
     /// Sends a reply, or keeps it for the batch that it belongs to.
-    fn reply(&mut self, reply: String, batch: Option<u64>, actions: &mut Vec<Action>) {
+    fn reply(
+        &mut self,
+        id: Option<&Id>,
+        reply: String,
+        batch: Option<u64>,
+        actions: &mut Vec<Action>,
+    ) {
         let Some(key) = batch else {
             actions.push(Action::Reply(reply));
             return;
         };
         if let Some(batch) = self.batches.get_mut(&key) {
-            batch.replies.push(reply);
+            batch.replies.push((id.cloned(), reply));
         }
         self.leave_batch(key, actions);
     }
@@ -273,6 +306,7 @@ impl Connection {
         if let Some(Batch { replies, .. }) = self.batches.remove(&key)
             && !replies.is_empty()
         {
+            let replies: Vec<String> = replies.into_iter().map(|(_, reply)| reply).collect();
             actions.push(Action::Reply(format!("[{}]", replies.join(","))));
         }
     }

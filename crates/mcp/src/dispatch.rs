@@ -169,13 +169,12 @@ pub(crate) fn outcome(
             whole(result, Caching::None)
         }
         Outcome::BadArguments(details) => {
+            let advice = format!("Call the tool again with other arguments: {details}.");
+            let error = Error::invalid_params(details);
             if shape == Shape::Method || !traits.bad_arguments_are_results {
-                return Err(Error::invalid_params(details));
+                return Err(error);
             }
-            whole(
-                failed_tool(&[format!("Call the tool again with other arguments: {details}.")]),
-                Caching::None,
-            )
+            whole(failed_tool(&[advice, json!(error).to_string()]), Caching::None)
         }
         Outcome::Resources(page) => {
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();

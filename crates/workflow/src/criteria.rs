@@ -161,6 +161,7 @@ struct RuleFields {
     #[schemars(with = "Option<SchemaObject>")]
     schema: Option<Value>,
     /// What the agent reads: what is wanted, said before the work and again when the rule fails.
+    #[schemars(length(min = 1))]
     message: String,
     /// The rule applies only where this holds.
     condition: Option<Condition>,

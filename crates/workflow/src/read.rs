@@ -39,7 +39,7 @@ pub enum Scrutiny {
     Compile,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// Where nothing keeps it from being used.
     pub workflow: Option<Workflow>,

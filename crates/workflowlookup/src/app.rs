@@ -7,7 +7,8 @@ use std::sync::Arc;
 use catalog::{Catalog, Change, Snapshot, Source, Watch};
 use engine::{Checker, Next, Progress, Verdict};
 use serde::Serialize;
-use workflow::{Context, Workflow};
+use workflow::limits::is_id;
+use workflow::{Code, Context, Workflow};
 
 use crate::error::Refusal;
 
@@ -63,7 +64,13 @@ impl App {
     ) -> Result<Verdict, Refusal> {
         let workflow = find(snapshot, id)?;
         let verdict = self.checker.check(workflow, step, output, context);
-        verdict.map_err(|refusal| Refusal::engine(id, refusal))
+        verdict.map_err(|refusal| {
+            let is_schema = matches!(refusal, engine::Refusal::MalformedSchema { .. });
+            let all = snapshot.get(id).map(|entry| &*entry.findings).unwrap_or_default();
+            let behind = all.iter().filter(|finding| is_schema && finding.code == Code::BadSchema);
+            let findings = behind.cloned().collect();
+            Refusal::Engine { id: id.to_owned(), refusal, findings }
+        })
     }
 }
 
@@ -75,6 +82,12 @@ pub(crate) fn list<'s>(snapshot: &'s Snapshot, filter: &Filter) -> Listing<'s> {
 /// The workflow with this id, or why it cannot be used.
 pub(crate) fn find<'s>(snapshot: &'s Snapshot, id: &str) -> Result<&'s Workflow, Refusal> {
     let Some(entry) = snapshot.get(id) else {
+        if !is_id(id) {
+            return Err(Refusal::InvalidParams {
+                details: format!("`{id}` cannot be the id of a workflow"),
+                hint: Some("`workflowlookup list` shows the ids".to_owned()),
+            });
+        }
         let nearest = snapshot.nearest(id).map(str::to_owned);
         return Err(Refusal::WorkflowNotFound { id: id.to_owned(), nearest });
     };

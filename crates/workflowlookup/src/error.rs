@@ -18,7 +18,12 @@ pub(crate) enum Refusal {
     #[error("{details}")]
     InvalidParams { details: String, hint: Option<String> },
     #[error("{refusal}")]
-    Engine { id: String, refusal: engine::Refusal },
+    Engine {
+        id: String,
+        refusal: engine::Refusal,
+        /// The findings behind it, where the definition is to blame.
+        findings: Vec<Finding>,
+    },
 }
 
 /// A refusal for a machine: a JSON-RPC error object, and what `--json` prints.
@@ -31,7 +36,7 @@ pub(crate) struct ErrorObject {
 
 impl Refusal {
     pub(crate) fn engine(id: &str, refusal: engine::Refusal) -> Self {
-        Self::Engine { id: id.to_owned(), refusal }
+        Self::Engine { id: id.to_owned(), refusal, findings: Vec::new() }
     }
 
     /// Why a definition with these findings cannot be used.
@@ -78,7 +83,7 @@ impl Refusal {
             Self::Storage { details, .. }
             | Self::Security { details, .. }
             | Self::InvalidParams { details, .. } => json!({"details": details}),
-            Self::Engine { id, refusal } => match refusal {
+            Self::Engine { id, refusal, findings } => match refusal {
                 Engine::StepNotFound { step, nearest, .. } => {
                     json!({"stepId": step, "workflowId": id, "nearest": nearest})
                 }
@@ -91,8 +96,8 @@ impl Refusal {
                 Engine::UnusableCriteria { step, details } => {
                     json!({"workflowId": id, "stepId": step, "details": details})
                 }
-                Engine::MalformedSchema { step, details } => {
-                    json!({"workflowId": id, "stepId": step, "findings": details})
+                Engine::MalformedSchema { step, .. } => {
+                    json!({"workflowId": id, "stepId": step, "findings": findings})
                 }
             },
         }
@@ -118,9 +123,11 @@ impl Refusal {
                 Some("`workflowlookup sources` shows the file".to_owned())
             }
             Self::InvalidParams { hint, .. } => hint.clone(),
-            Self::Engine { id, refusal: engine::Refusal::StepNotFound { nearest: None, .. } } => {
-                Some(format!("`workflowlookup show {id}` shows its steps"))
-            }
+            Self::Engine {
+                id,
+                refusal: engine::Refusal::StepNotFound { nearest: None, .. },
+                ..
+            } => Some(format!("`workflowlookup show {id}` shows its steps")),
             Self::Engine { refusal, .. } => refusal.hint(),
         }
     }

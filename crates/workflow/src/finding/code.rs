@@ -81,7 +81,7 @@ codes! {
     Endless "W024" Error "a loop that cannot end by itself"
         "A `while` condition that always holds, an `until` condition that never does, or a body that leads back to the loop itself: only the bound would end it. If a fixed number of rounds is meant, use `for`."
     NeverRuns "W025" Error "a step that can never run"
-        "The condition contradicts itself, or is false whatever the context holds, so the step would be skipped every time, or the rule would never apply."
+        "The condition contradicts itself, or is false whatever the context holds, so the step would be skipped every time, or the rule would never apply. Or a loop counts to 0."
     LoopLacks "W026" Error "a loop lacks what its kind needs"
         "`while` and `until` need a `condition`, `for` a `count`, `forEach` an `items` variable."
     NoEffectOnLoop "W027" Warning "a field has no effect on this kind of loop"

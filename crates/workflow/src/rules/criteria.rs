@@ -61,6 +61,7 @@ fn walk(check: &Check, pointer: &Pointer<'_>, visit: &mut dyn FnMut(&Check, &Poi
 }
 
 fn check_rule(rule: &Rule, pointer: &Pointer<'_>, report: &mut Report) {
+    super::limits::text(&rule.message, usize::MAX, &pointer.key("message"), report);
     match &rule.kind {
         RuleKind::Contains { value } => {
             if value.is_empty() {

@@ -121,7 +121,7 @@ fn suggestion(id: &str) -> Option<String> {
     is_id(&better).then_some(better)
 }
 
-fn text(text: &str, max: usize, pointer: &Pointer<'_>, report: &mut Report) {
+pub(super) fn text(text: &str, max: usize, pointer: &Pointer<'_>, report: &mut Report) {
     if text.is_empty() {
         let hint = Some("write something, or remove the field where it is optional".to_owned());
         let message = format!("{} is empty", name_of(&pointer.to_string()));

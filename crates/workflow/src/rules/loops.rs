@@ -146,13 +146,20 @@ fn check_end(step: &LoopStep, pointer: &Pointer<'_>, report: &mut Report) {
 }
 
 fn check_count(step: &LoopStep, pointer: &Pointer<'_>, report: &mut Report) {
-    if let LoopKind::For { count: Count::Number(count) } = step.r#loop.kind
-        && count > step.r#loop.max_iterations
-    {
+    let LoopKind::For { count: Count::Number(count) } = step.r#loop.kind else {
+        return;
+    };
+    let at = pointer.key("loop").key("count");
+    if count == 0 {
+        let message = format!("loop `{}` never runs: it counts to 0", step.id);
+        let hint = Some("raise `count`, or remove the loop".to_owned());
+        report.add(Code::NeverRuns, &at, At::Value, message, hint);
+    }
+    if count > step.r#loop.max_iterations {
         let bound = step.r#loop.max_iterations;
         let message =
             format!("the loop counts to {count}, but `maxIterations` ends it after {bound}");
         let hint = Some(format!("raise `maxIterations` to {count}, or lower `count`"));
-        report.add(Code::CutShort, &pointer.key("loop").key("count"), At::Value, message, hint);
+        report.add(Code::CutShort, &at, At::Value, message, hint);
     }
 }

@@ -14,13 +14,15 @@ use crate::template::{Piece, pieces, slot};
 
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
     let mut slots = Vec::new();
-    let by_name = bound_by_name(workflow);
     let list = Pointer::Root.key("steps");
-    collect(&workflow.steps, &list, &by_name, &mut Vec::new(), &mut slots);
+    for (top, step) in workflow.steps.iter().enumerate() {
+        collect(step, top, &list.index(top), &mut Vec::new(), &mut slots);
+    }
     if slots.is_empty() {
         return;
     }
     let variables: BTreeSet<&str> = known_variables(workflow).collect();
+    let runners = LazyCell::new(|| Runners::new(workflow));
     // Most variables are bound or read somewhere: the words of all texts are seldom needed.
     let words = LazyCell::new(|| words(workflow));
     for found in slots {
@@ -33,7 +35,8 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
         };
         let head = slot.name.split('.').next().unwrap_or(slot.name);
         let is_set = |name: &str| {
-            found.bound.contains(&name) || variables.contains(name) || words.contains(name)
+            let is_known = variables.contains(name) || words.contains(name);
+            is_known || found.bound.contains(&name) || runners.bound(found.top).any(|it| it == name)
         };
         // In a mended definition, what sets the variable may have been mended away.
         let is_doubtful = report.is_mended() || report.is_full(Severity::Warning);
@@ -41,7 +44,7 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
             continue;
         }
         let message = format!("nothing sets the variable `{head}`");
-        let names = found.bound.iter().chain(&variables).copied();
+        let names = found.bound.iter().chain(&variables).copied().chain(runners.bound(found.top));
         let hint = match nearest(head, names) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("tell the agent in an earlier prompt to set `{head}` in the context"),
@@ -55,47 +58,88 @@ struct Found<'w> {
     /// The slot with its braces.
     whole: &'w str,
     pointer: String,
-    /// The variables that enclosing loops bind there.
+    /// The step at the top level in which it stands.
+    top: usize,
+    /// The variables that the loops bind in which it is written.
     bound: Vec<&'w str>,
 }
 
-type BoundByName<'w> = HashMap<&'w str, Vec<&'w str>>;
+/// A step that is a loop's body by name sees what that loop binds, what the loops around it bind, and
+/// so on, wherever that loop is itself run by name.
+struct Runners<'w> {
+    /// For each step at the top level: who runs it by name, and what is bound on the way there.
+    of: Vec<Vec<(usize, Vec<&'w str>)>>,
+}
 
-/// A step that is a loop's body by name sees that loop's variables.
-fn bound_by_name(workflow: &Workflow) -> BoundByName<'_> {
-    let mut bound: BoundByName<'_> = HashMap::new();
-    workflow.each_step(&mut |step| {
-        if let (Step::Loop(inner), Some(name)) = (step, step.named_body()) {
-            bound.entry(name).or_default().extend(inner.r#loop.variables());
+impl<'w> Runners<'w> {
+    fn new(workflow: &'w Workflow) -> Self {
+        let indexed = workflow.steps.iter().enumerate();
+        let tops: HashMap<&str, usize> = indexed.map(|(top, step)| (step.id(), top)).collect();
+        let mut runners = Self { of: vec![Vec::new(); workflow.steps.len()] };
+        for (top, step) in workflow.steps.iter().enumerate() {
+            runners.add(step, top, &tops, &mut Vec::new());
         }
-    });
-    bound
+        runners
+    }
+
+    fn add(
+        &mut self,
+        step: &'w Step,
+        top: usize,
+        tops: &HashMap<&str, usize>,
+        bound: &mut Vec<&'w str>,
+    ) {
+        let Step::Loop(outer) = step else {
+            return;
+        };
+        let depth = bound.len();
+        bound.extend(outer.r#loop.variables());
+        if let Some(&body) = step.named_body().and_then(|name| tops.get(name)) {
+            self.of[body].push((top, bound.clone()));
+        }
+        for inner in step.inline_body() {
+            self.add(inner, top, tops, bound);
+        }
+        bound.truncate(depth);
+    }
+
+    /// The variables that are bound where this step at the top level runs.
+    fn bound(&self, top: usize) -> impl Iterator<Item = &'w str> {
+        let mut seen = HashSet::from([top]);
+        let mut open = vec![top];
+        let ways = std::iter::from_fn(move || {
+            let ways = &self.of[open.pop()?];
+            open.extend(ways.iter().map(|(top, _)| *top).filter(|top| seen.insert(*top)));
+            Some(ways)
+        });
+        ways.flatten().flat_map(|(_, bound)| bound.iter().copied())
+    }
 }
 
 fn collect<'w>(
-    steps: &'w [Step],
-    list: &Pointer<'_>,
-    by_name: &BoundByName<'w>,
+    step: &'w Step,
+    top: usize,
+    pointer: &Pointer<'_>,
     bound: &mut Vec<&'w str>,
     slots: &mut Vec<Found<'w>>,
 ) {
-    for (index, step) in steps.iter().enumerate() {
-        let pointer = list.index(index);
-        let depth = bound.len();
-        bound.extend(by_name.get(step.id()).into_iter().flatten());
-        match step {
-            Step::Plain(plain) => in_step(plain, &pointer, bound, slots),
-            Step::Loop(inner) => {
-                bound.extend(inner.r#loop.variables());
-                collect(step.inline_body(), &pointer.key("body"), by_name, bound, slots);
+    match step {
+        Step::Plain(plain) => in_step(plain, top, pointer, bound, slots),
+        Step::Loop(outer) => {
+            let depth = bound.len();
+            bound.extend(outer.r#loop.variables());
+            let list = pointer.key("body");
+            for (index, inner) in step.inline_body().iter().enumerate() {
+                collect(inner, top, &list.index(index), bound, slots);
             }
+            bound.truncate(depth);
         }
-        bound.truncate(depth);
     }
 }
 
 fn in_step<'w>(
     step: &'w PlainStep,
+    top: usize,
     pointer: &Pointer<'_>,
     bound: &[&'w str],
     slots: &mut Vec<Found<'w>>,
@@ -113,7 +157,8 @@ fn in_step<'w>(
             if let Piece::Slot { inner, whole } = piece
                 && seen.insert(inner)
             {
-                slots.push(Found { inner, whole, pointer: at.to_string(), bound: bound.to_vec() });
+                let (pointer, bound) = (at.to_string(), bound.to_vec());
+                slots.push(Found { inner, whole, pointer, top, bound });
             }
         }
     }

@@ -54,7 +54,8 @@ pub(crate) fn run(
         };
         let hint = Some("`workflowlookup sources` shows which, and why");
         terminal.complain(YELLOW, "warning", &message, hint)?;
-    } else if rows.is_empty() {
+    }
+    if rows.is_empty() {
         let (message, hint) = if snapshot.entries().is_empty() {
             ("there is no workflow", "`workflowlookup new ID` writes one to start from")
         } else {

@@ -46,8 +46,12 @@ pub(crate) fn run(
     let snapshot = app.snapshot();
     let context = arguments.context.read()?;
     // An empty `--completed ''` means that nothing is.
-    let completed: Vec<String> =
-        arguments.completed.iter().filter(|step| !step.is_empty()).cloned().collect();
+    let completed: Vec<String> = arguments
+        .completed
+        .iter()
+        .map(|step| step.trim().to_owned())
+        .filter(|step| !step.is_empty())
+        .collect();
     let progress = Progress {
         completed: &completed,
         current: arguments.current.as_deref(),
@@ -71,9 +75,17 @@ pub(crate) fn run(
     }
     terminal.line("")?;
     terminal.styled(DIM, "when it is done:")?;
-    let mut words = vec!["next".to_owned(), arguments.id.clone()];
-    words.extend(sources.words());
-    words.extend(going_on(completed.clone(), context.clone(), &answer, step.id));
+    let mut words = vec!["next".to_owned()];
+    let mut options = sources.words();
+    options.extend(going_on(completed.clone(), context.clone(), &answer, step.id));
+    if arguments.id.starts_with('-') {
+        // An id that looks like an option comes last, behind the mark that ends them.
+        words.extend(options);
+        words.extend(["--".to_owned(), arguments.id.clone()]);
+    } else {
+        words.push(arguments.id.clone());
+        words.extend(options);
+    }
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     terminal.line(&format!("  workflowlookup {}", words.join(" ")))?;
     Ok(Outcome::Good)
@@ -100,7 +112,12 @@ fn going_on(
     }
     let mut words = Vec::new();
     if !completed.is_empty() {
-        words.extend(["--completed".to_owned(), completed.join(",")]);
+        let steps = completed.join(",");
+        if steps.starts_with('-') {
+            words.push(format!("--completed={steps}"));
+        } else {
+            words.extend(["--completed".to_owned(), steps]);
+        }
     }
     for (name, value) in &context {
         let value = match value {

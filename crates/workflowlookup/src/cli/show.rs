@@ -80,6 +80,14 @@ fn print_steps(
         match step {
             Step::Plain(step) => {
                 notes.extend(step.model_hint.iter().map(|hint| format!("suits: {hint}")));
+                if step.ask_for_files == Some(true) {
+                    notes.push("asks for the files it needs".to_owned());
+                }
+                if step.unusable_criteria.is_some() {
+                    notes.push(
+                        "its output cannot be checked; see `workflowlookup sources`".to_owned(),
+                    );
+                }
                 for note in &notes {
                     terminal.styled(DIM, &format!("{indent}   {note}"))?;
                 }
@@ -170,8 +178,10 @@ fn loop_in_words(step: &LoopStep) -> String {
         LoopKind::ForEach { items, .. } => format!("for each item of `{items}`"),
     };
     let what = match &step.body {
-        Body::Named(id) => format!("repeats `{id}` "),
+        Body::Named(id) => format!("repeats `{id}` (which runs only here) "),
         Body::Steps(_) => "repeats ".to_owned(),
     };
-    format!("{what}{how}, at most {} times", settings.max_iterations)
+    let names: Vec<String> = settings.variables().map(|name| format!("`{name}`")).collect();
+    let most = settings.max_iterations;
+    format!("{what}{how}, at most {most} times; sets {}", names.join(", "))
 }

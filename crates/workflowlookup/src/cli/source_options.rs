@@ -41,7 +41,7 @@ impl SourceOptions {
             sources.extend(paths.map(|path| folder(Kind::Environment, path)));
         }
         sources.extend(self.workflows.iter().map(|path| folder(Kind::Option, path.clone())));
-        sources
+        without_repetition(sources)
     }
 
     /// The same options as they were typed, for a command that goes on from here.
@@ -62,6 +62,22 @@ impl SourceOptions {
         }
         Ok(app)
     }
+}
+
+/// A folder that is named twice counts once, where it is named last: otherwise its files would hide
+/// themselves.
+fn without_repetition(sources: Vec<Source>) -> Vec<Source> {
+    let place = |source: &Source| match source {
+        Source::Folder { path, .. } => std::fs::canonicalize(path).ok(),
+        Source::Bundled(_) => None,
+    };
+    let places: Vec<Option<PathBuf>> = sources.iter().map(place).collect();
+    let numbered = sources.into_iter().enumerate();
+    let kept = numbered.filter(|(at, _)| {
+        let place = &places[*at];
+        place.is_none() || !places[at + 1..].contains(place)
+    });
+    kept.map(|(_, source)| source).collect()
 }
 
 fn missing(snapshot: &Snapshot) -> Vec<String> {

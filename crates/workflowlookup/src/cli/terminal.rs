@@ -36,13 +36,21 @@ impl Terminal {
         writeln!(self.out, "{style}{}{style:#}", harmless(text))
     }
 
+    /// Prints several lines at once.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(text.as_bytes())
+        write!(self.out, "{}", harmless(text))
     }
 
-    /// Prints a value as indented JSON.
+    /// Prints a value as indented JSON. What would steer a terminal is escaped, so that nothing is lost.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value)?;
+        let mut text = String::new();
+        for letter in serde_json::to_string_pretty(value)?.chars() {
+            if steers(letter) {
+                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            } else {
+                text.push(letter);
+            }
+        }
         self.line(&text)?;
         self.flush()
     }
@@ -92,12 +100,17 @@ impl Terminal {
 
 /// Texts come from files that strangers wrote: what would steer a terminal is shown, not obeyed.
 fn harmless(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(steers) {
         Cow::Owned(text.replace(steers, "\u{fffd}"))
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Control characters, and those that turn the direction of writing around.
+fn steers(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (letter.is_control() && letter != '\n' && letter != '\t')
 }
 
 impl Drop for Terminal {
@@ -114,4 +127,18 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     });
     let cells: Vec<String> = cells.collect();
     cells.join("  ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_and_not_obeyed() {
+        assert_eq!(
+            harmless("a\u{1b}[2J\u{7}b\u{9b}c\u{202e}d"),
+            "a\u{fffd}[2J\u{fffd}b\u{fffd}c\u{fffd}d"
+        );
+        assert_eq!(harmless("two\nlines\tand 名"), "two\nlines\tand 名");
+    }
 }

@@ -1,5 +1,6 @@
 //! `validate PATH…`: everything that is wrong with files and folders of workflows.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use catalog::{Catalog, Examination, Kind, Source, Watch, examine};
 use clap::Args;
 use serde_json::json;
 use workflow::finding::render;
-use workflow::{Finding, Severity};
+use workflow::{Code, Finding, Format, Severity};
 
 use super::terminal::{DIM, GREEN, RED, YELLOW};
 use super::{Ended, Outcome, Terminal};
@@ -64,7 +65,10 @@ impl Tally {
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Ended {
-    let examinations = examine_all(&arguments.paths)?;
+    if arguments.watch {
+        return watch(arguments, terminal);
+    }
+    let examinations = examine_all(&arguments.paths);
     if arguments.json {
         let mut tally = Tally::default();
         let mut findings = Vec::new();
@@ -83,22 +87,21 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Ended {
         return Ok(tally.outcome(arguments.deny_warnings));
     }
     let tally = print(&examinations, terminal)?;
-    if arguments.watch {
-        return watch(arguments, terminal);
-    }
     Ok(tally.outcome(arguments.deny_warnings))
 }
 
-fn examine_all(paths: &[PathBuf]) -> Result<Vec<Examination>, Refusal> {
+/// Looks at everything; a path that is not there is a finding like any other.
+fn examine_all(paths: &[PathBuf]) -> Vec<Examination> {
     let examined = paths.iter().map(|path| {
-        examine(path).map_err(|error| Refusal::InvalidParams {
-            details: match error.kind() {
-                io::ErrorKind::NotFound => {
-                    format!("there is no file or folder `{}`", path.display())
-                }
-                _ => format!("`{}` cannot be read: {error}", path.display()),
-            },
-            hint: None,
+        examine(path).unwrap_or_else(|error| {
+            let message = match error.kind() {
+                io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            };
+            let mut finding =
+                Finding::on_file(Code::Unreadable, message, "see whether the path is right");
+            finding.file = Some(path.display().to_string().into());
+            Examination { files: Vec::new(), findings: vec![finding] }
         })
     });
     examined.collect()
@@ -155,26 +158,39 @@ fn plural(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Checks again after each edit, until the process is ended.
+/// Checks again after each edit, until the process is ended. Prints only where something is different.
 fn watch(arguments: &Arguments, terminal: &mut Terminal) -> Ended {
-    let folders = arguments.paths.iter().map(|path| Source::Folder {
-        kind: Kind::Option,
-        path: if path.is_dir() { path.clone() } else { parent(path) },
-    });
-    let catalog = Arc::new(Catalog::open(folders.collect()));
+    let is_followed =
+        |path: &&PathBuf| path.is_dir() || Format::of(&path.to_string_lossy()).is_some();
+    if let Some(path) = arguments.paths.iter().find(|path| !is_followed(path)) {
+        return Err(Refusal::InvalidParams {
+            details: format!("`{}` cannot be watched", path.display()),
+            hint: Some("watch folders, or files that end in .json, .yaml or .yml".to_owned()),
+        }
+        .into());
+    }
+    let folders =
+        arguments.paths.iter().map(|path| if path.is_dir() { path.clone() } else { parent(path) });
+    let folders: BTreeSet<PathBuf> = folders.collect();
+    let sources = folders.into_iter().map(|path| Source::Folder { kind: Kind::Option, path });
+    let catalog = Arc::new(Catalog::open(sources.collect()));
     let (edits, inbox) = channel();
+    // Watched before the first look, so that no edit falls between the two.
     let _watch = Watch::start(catalog, move |_| {
         // The other end is there as long as we are.
         let _ = edits.send(());
     })
     .context("cannot watch for edits")?;
+    let mut shown = examine_all(&arguments.paths);
+    print(&shown, terminal)?;
     terminal.styled(DIM, "watching for edits; end with Ctrl-C")?;
     terminal.flush()?;
     while inbox.recv().is_ok() {
-        terminal.line("")?;
-        match examine_all(&arguments.paths) {
-            Ok(examinations) => drop(print(&examinations, terminal)?),
-            Err(refusal) => terminal.complain(RED, "error", &refusal.to_string(), None)?,
+        let examined = examine_all(&arguments.paths);
+        if examined != shown {
+            terminal.line("")?;
+            print(&examined, terminal)?;
+            shown = examined;
         }
     }
     Ok(Outcome::Good)

@@ -2,7 +2,7 @@
 //! out inline; replies are written together as long as a complete line is already here. A client that
 //! does not read makes us wait, never grow.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -53,6 +53,12 @@ pub(crate) fn serve(host: &Host) -> io::Result<()> {
         is_told: false,
     };
     let served = session.run();
+    if served.is_err() {
+        // The client may be gone too; the caller reports what went wrong.
+        session.connection.fail(&mut session.actions);
+        session.act();
+        let _ = session.write();
+    }
     drop(watch);
     served
 }
@@ -179,6 +185,10 @@ impl Session<'_> {
                     }
                     // Calls end before anything could cancel them.
                     Action::Cancel(_) => {}
+                    // A log that cannot be written is no reason to stop.
+                    Action::Warn(warning) => {
+                        let _ = writeln!(io::stderr(), "warning: {warning}");
+                    }
                     Action::Close => self.is_over = true,
                 }
             }
@@ -261,7 +271,11 @@ impl Lines {
         self.searched -= self.start;
         self.start = 0;
         let mut bytes = [0; READ_BYTES];
-        let count = retry(|| rustix::io::read(input.as_fd(), &mut bytes[..]))?;
+        let count = match retry(|| rustix::io::read(input.as_fd(), &mut bytes[..])) {
+            // A socket's way to end.
+            Err(error) if is_gone(&error) => 0,
+            read => read?,
+        };
         self.buffer.extend_from_slice(&bytes[..count]);
         Ok(count)
     }

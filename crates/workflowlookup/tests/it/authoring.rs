@@ -1,6 +1,8 @@
 //! `new`, `validate`, `schema`, `completions`: an author at work.
 
 use std::io::{BufRead, BufReader};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use super::*;
 
@@ -123,8 +125,12 @@ fn files_and_folders_are_validated_together() {
     ");
     insta::assert_snapshot!(place.run(&["validate", "a", "nowhere.json"]).shown(), @"
     exit 1
-    --- stderr
-    error: there is no file or folder `nowhere.json`
+    --- stdout
+    error[W070]: there is no such file or folder
+     --> nowhere.json
+      = try: see whether the path is right
+
+    2 files checked: 1 error, 0 warnings
     ");
 }
 
@@ -152,8 +158,10 @@ fn an_edit_is_picked_up_by_a_running_watch() {
     place.write("workflows/w.json", definition("watched", "W"));
     let mut command = place.command(&["validate", "workflows", "--watch"]);
     let mut child = Ended(command.stdout(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    let mut next = || lines.next().unwrap().unwrap();
+    let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let (sender, inbox) = channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let next = || inbox.recv_timeout(Duration::from_secs(30)).unwrap();
     assert_eq!(next(), "1 file checked, nothing wrong");
     assert_eq!(next(), "watching for edits; end with Ctrl-C");
     place.write("workflows/w.json", definition("watched", "W").replace("1.0.0", "one"));

@@ -37,17 +37,18 @@ fn bad_arguments_exit_with_1() {
 /// Files that no definition should be, and the code of what is said about each.
 fn bad_files() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let good = definition("good", "Good");
+    let truncated = definition("truncated", "Good");
     let deep = |open: &str, close: &str| {
         let nested = format!("{}{}", open.repeat(10_000), close.repeat(10_000));
         good.replace("\"Do it.\"", &nested).into_bytes()
     };
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain(good.encode_utf16().flat_map(u16::to_le_bytes)).collect();
-    let large = good.replace("Do it.", &"x".repeat(2 * 1024 * 1024));
+    let large = definition("large", &"x".repeat(2 * 1024 * 1024));
     vec![
         ("not-json.json", b"hello".to_vec(), "W001"),
         ("empty.json", Vec::new(), "W001"),
-        ("truncated.json", good.as_bytes()[..good.len() / 2].to_vec(), "W001"),
+        ("truncated.json", truncated.as_bytes()[..truncated.len() / 2].to_vec(), "W001"),
         (
             "latin1.json",
             good.replace("Good", "G\u{1}")

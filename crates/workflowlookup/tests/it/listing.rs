@@ -115,11 +115,10 @@ fn an_unknown_id_suggests_the_nearest() {
     --- stdout
     {
       "error": {
-        "code": -32001,
-        "message": "Workflow not found",
+        "code": -32602,
+        "message": "Invalid params",
         "data": {
-          "nearest": null,
-          "workflowId": "../x"
+          "details": "`../x` cannot be the id of a workflow"
         }
       }
     }

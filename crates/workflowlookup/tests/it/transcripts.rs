@@ -1,0 +1,378 @@
+//! Golden transcripts: `tests/transcripts/*.txt`, played against the real process. Lines starting `>` go
+//! in, `<` are expected back, `#` explains. They are written by hand and never rewritten. What goes over the
+//! wire is also held against the official schema of its revision, where that is at hand.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Place, repository};
+
+/// Much longer than any answer takes: a test that waits this long has failed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server as a process, with what it writes cut into lines.
+pub(super) struct Process {
+    pub(super) child: Child,
+    pub(super) input: Option<ChildStdin>,
+    lines: Receiver<Vec<u8>>,
+    /// Its project, gone when it is.
+    _place: Place,
+}
+
+impl Process {
+    pub(super) fn start() -> Self {
+        let place = Place::new();
+        fs::write(place.root.path().join("outside.json"), "{}").unwrap();
+        for entry in fs::read_dir(folder().join("workflows")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            place.write(&format!("workflows/{name}"), fs::read(&path).unwrap());
+        }
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, place.project().join("workflows").join(name)).unwrap();
+        };
+        link("../../outside.json", "leads-out.json");
+        link("nowhere.json", "dangling.json");
+        let mut command = place.command(&["serve"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let mut line = Vec::new();
+            while output.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+                if sender.send(std::mem::take(&mut line)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, input, lines, _place: place }
+    }
+
+    /// Sends a line. A server that is gone shows by its silence.
+    pub(super) fn send(&mut self, line: impl AsRef<[u8]>) {
+        self.send_raw(line);
+        self.send_raw("\n");
+    }
+
+    pub(super) fn send_raw(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.input.as_mut().unwrap().write_all(bytes.as_ref());
+    }
+
+    /// The next line that comes back; none when the output has ended.
+    pub(super) fn receive(&mut self) -> Option<Value> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                assert_eq!(line.last(), Some(&b'\n'), "a line has an end");
+                Some(serde_json::from_slice(&line).unwrap())
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no answer within {PATIENCE:?}"),
+        }
+    }
+
+    pub(super) fn wait(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "the process does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Closes the input: nothing more may come back, and the end is a good one.
+    pub(super) fn end(mut self) {
+        self.input = None;
+        assert_eq!(self.receive(), None, "something came back that nobody waits for");
+        assert_eq!(self.wait().code(), Some(0));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Only one that a failing test leaves behind is still there.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+}
+
+/// Whether an answer is the expected one. `"…"` stands for any string, `{"…": "…"}` for any object, and
+/// as the last item of an array for whatever else it holds. A text that is JSON is compared as such.
+fn fits(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::String(expected), Value::String(actual)) if expected.starts_with('{') => {
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+            parsed(expected).zip(parsed(actual)).is_some_and(|(e, a)| fits(&e, &a))
+        }
+        (Value::String(expected), Value::String(actual)) => expected == "…" || expected == actual,
+        (Value::Array(expected), Value::Array(actual)) => match expected.split_last() {
+            Some((last, expected)) if last == "…" => {
+                expected.len() <= actual.len() && expected.iter().zip(actual).all(both)
+            }
+            _ => expected.len() == actual.len() && expected.iter().zip(actual).all(both),
+        },
+        (Value::Object(expected), Value::Object(actual)) => {
+            let is_any = expected.len() == 1 && expected.contains_key("…");
+            is_any
+                || expected.len() == actual.len()
+                    && expected.iter().all(|(name, value)| {
+                        actual.get(name).is_some_and(|actual| fits(value, actual))
+                    })
+        }
+        _ => expected == actual,
+    }
+}
+
+fn both((expected, actual): (&Value, &Value)) -> bool {
+    fits(expected, actual)
+}
+
+/// Plays a transcript; what went over the wire, and what did not come out as written.
+fn play(text: &str) -> (Vec<Said>, String) {
+    let mut process = Process::start();
+    let mut wire = Vec::new();
+    let mut wrong = String::new();
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if let Some(line) = line.strip_prefix("> ") {
+            process.send(line);
+            wire.extend(serde_json::from_str(line).map(Said::ToServer));
+        } else if let Some(line) = line.strip_prefix("< ") {
+            let expected: Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("line {number} is not JSON: {error}"));
+            let Some(actual) = process.receive() else {
+                writeln!(wrong, "line {number}: nothing came back any more").unwrap();
+                break;
+            };
+            if !fits(&expected, &actual) {
+                writeln!(wrong, "line {number}:\n  expected {expected}\n  actual   {actual}")
+                    .unwrap();
+            }
+            wire.push(Said::ToClient(actual));
+        } else {
+            assert!(line.is_empty() || line.starts_with('#'), "line {number}: {line}");
+        }
+    }
+    process.input = None;
+    if let Some(more) = process.receive() {
+        writeln!(wrong, "at the end:\n  unexpected {more}").unwrap();
+    } else if process.wait().code() != Some(0) {
+        writeln!(wrong, "at the end: the exit status is not 0").unwrap();
+    }
+    (wire, wrong)
+}
+
+/// Plays the transcripts whose names begin so.
+fn check(prefix: &str) {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if !name.ends_with(".txt") || !name.starts_with(prefix) {
+            continue;
+        }
+        count += 1;
+        let (wire, mut faults) = play(&fs::read_to_string(&path).unwrap());
+        faults.push_str(&against_schemas(&wire));
+        if !faults.is_empty() {
+            writeln!(wrong, "{name}\n{faults}").unwrap();
+        }
+    }
+    assert!(count > 0, "no transcript begins with {prefix}");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_first_specification() {
+    check("seeds-");
+}
+
+#[test]
+fn every_revision() {
+    check("rev-");
+}
+
+#[test]
+fn a_pattern_fits_what_it_says_and_nothing_else() {
+    for (expected, actual, is_fit) in [
+        (json!("…"), json!("x"), true),
+        (json!("…"), json!(1), false),
+        (json!({"…": "…"}), json!({"a": 1}), true),
+        (json!({"…": "…"}), json!([]), false),
+        (json!(["…"]), json!([1, 2]), true),
+        (json!(["…"]), json!({}), false),
+        (json!([1, "…"]), json!([1, 2, 3]), true),
+        (json!([1, "…"]), json!([2, 3]), false),
+        (json!({"a": 1}), json!({"a": 1, "b": 2}), false),
+        (json!({"a": 1, "b": 2}), json!({"a": 1}), false),
+        (json!([1]), json!([1, 2]), false),
+        (json!(null), json!(0), false),
+        (json!(r#"{"a": "…", "b": 1}"#), json!(r#"{"b":1,"a":"x"}"#), true),
+        (json!(r#"{"a": 1}"#), json!(r#"{"a":2}"#), false),
+        (json!(r#"{"a": 1}"#), json!("a"), false),
+    ] {
+        assert_eq!(fits(&expected, &actual), is_fit, "{expected} {actual}");
+    }
+}
+
+/// One line, and where it went.
+enum Said {
+    ToServer(Value),
+    ToClient(Value),
+}
+
+/// Methods of the product's first protocol. No revision knows them, so no schema is asked. It has two
+/// liberties besides: `params` may be null, and `initialize` needs no `clientInfo`.
+const DIALECT: [&str; 5] =
+    ["workflow_list", "workflow_get", "workflow_next", "workflow_validate", "shutdown"];
+
+const LATEST: &str = "2026-07-28";
+
+/// What the official schemas call a request's method: `…Request` and `…Result`.
+fn definition_of(method: &str) -> Option<&'static str> {
+    Some(match method {
+        "initialize" => "Initialize",
+        "ping" => "Ping",
+        "tools/list" => "ListTools",
+        "tools/call" => "CallTool",
+        "resources/list" => "ListResources",
+        "resources/templates/list" => "ListResourceTemplates",
+        "resources/read" => "ReadResource",
+        "resources/subscribe" => "Subscribe",
+        "resources/unsubscribe" => "Unsubscribe",
+        "prompts/list" => "ListPrompts",
+        "prompts/get" => "GetPrompt",
+        "completion/complete" => "Complete",
+        "server/discover" => "Discover",
+        "subscriptions/listen" => "SubscriptionsListen",
+        "notifications/initialized" => "Initialized",
+        "notifications/cancelled" => "Cancelled",
+        "notifications/subscriptions/acknowledged" => "SubscriptionsAcknowledged",
+        "notifications/resources/list_changed" => "ResourceListChanged",
+        "notifications/resources/updated" => "ResourceUpdated",
+        "notifications/prompts/list_changed" => "PromptListChanged",
+        _ => return None,
+    })
+}
+
+/// Holds what went over the wire against the official schemas; what they find wrong.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
+fn against_schemas(wire: &[Said]) -> String {
+    let mut schemas = Schemas::default();
+    if !Schemas::folder().is_dir() {
+        eprintln!("skipped: there are no official schemas in {}", Schemas::folder().display());
+        return String::new();
+    }
+    let mut revision = "2024-11-05".to_owned();
+    // Requests by their ids, with the revision they were made in.
+    let mut asked: HashMap<String, (Value, String)> = HashMap::new();
+    for said in wire {
+        let (message, is_ours) = match said {
+            Said::ToServer(message) => (message, false),
+            Said::ToClient(message) => (message, true),
+        };
+        let members = message.as_array().map_or(std::slice::from_ref(message), Vec::as_slice);
+        for message in members {
+            let method = message["method"].as_str();
+            if !is_ours {
+                let meta = &message["params"]["_meta"];
+                let is_modern = meta.get("io.modelcontextprotocol/protocolVersion").is_some()
+                    || method.is_some_and(|method| method == "server/discover");
+                let revision = if is_modern { LATEST.to_owned() } else { revision.clone() };
+                if message.get("id").is_some() {
+                    // Judged once its answer shows whether it was meant to be a good one.
+                    asked.insert(message["id"].to_string(), (message.clone(), revision));
+                } else if let Some(name) = method.and_then(definition_of) {
+                    schemas.check(&revision, &format!("{name}Notification"), message);
+                }
+                continue;
+            }
+            if let Some(method) = method {
+                let name = definition_of(method).unwrap_or("a notification that nobody knows: ");
+                let revision =
+                    if method.contains("subscriptions") { LATEST } else { revision.as_str() };
+                schemas.check(revision, &format!("{name}Notification"), message);
+                schemas.check(revision, "JSONRPCMessage", message);
+                continue;
+            }
+            // A line whose id could not be read is answered with null, as the first protocol has it and
+            // no schema allows.
+            let Some((request, mut made_in)) = asked.remove(&message["id"].to_string()) else {
+                if !message["id"].is_null() {
+                    writeln!(schemas.wrong, "nobody asked: {message}").unwrap();
+                }
+                continue;
+            };
+            let method = request["method"].as_str().unwrap_or_default();
+            if DIALECT.contains(&method) && message.get("error").is_none() {
+                continue;
+            }
+            if method == "initialize" && message.get("result").is_some() {
+                message["result"]["protocolVersion"].as_str().unwrap().clone_into(&mut revision);
+                made_in.clone_from(&revision);
+            }
+            schemas.check(&made_in, "JSONRPCMessage", message);
+            if let Some(result) = message.get("result") {
+                let name = definition_of(method).unwrap_or("a method that nobody knows: ");
+                let is_free = request.get("params").is_some_and(|params| {
+                    params.is_null() || name == "Initialize" && params.get("clientInfo").is_none()
+                });
+                if !is_free {
+                    schemas.check(&made_in, &format!("{name}Request"), &request);
+                    schemas.check(&made_in, "JSONRPCMessage", &request);
+                }
+                let is_empty = matches!(name, "Ping" | "Subscribe" | "Unsubscribe");
+                let name = if is_empty { "Empty" } else { name };
+                schemas.check(&made_in, &format!("{name}Result"), result);
+            }
+        }
+    }
+    schemas.wrong
+}
+
+/// The official schemas, each definition compiled when it is first asked for.
+#[derive(Default)]
+struct Schemas {
+    validators: HashMap<(String, String), jsonschema::Validator>,
+    wrong: String,
+}
+
+impl Schemas {
+    fn folder() -> PathBuf {
+        repository().join("../shared/mcp-schema")
+    }
+
+    fn check(&mut self, revision: &str, definition: &str, value: &Value) {
+        let key = (revision.to_owned(), definition.to_owned());
+        let validator = self.validators.entry(key).or_insert_with(|| {
+            let path = Self::folder().join(format!("{revision}.json"));
+            let mut schema: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            let place = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
+            let known = schema[place].get(definition).is_some();
+            assert!(known, "revision {revision} has no {definition}: {value}");
+            schema["allOf"] = json!([{"$ref": format!("#/{place}/{definition}")}]);
+            jsonschema::validator_for(&schema).unwrap()
+        });
+        for error in validator.iter_errors(value) {
+            let place = error.instance_path().to_string();
+            writeln!(self.wrong, "{revision} {definition} `{place}`: {error}\n  in {value}")
+                .unwrap();
+        }
+    }
+}
