@@ -53,7 +53,13 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
     if step.ask_for_files == Some(true) {
         prompt.paragraph("Ask for the files that you need before you begin.");
     }
-    let criteria = step.validation_criteria.as_ref();
+    if step.unusable_criteria.is_some() {
+        prompt.paragraph(
+            "Your output cannot be checked: the criteria of this step are broken. Tell the user.",
+        );
+    }
+    let is_usable = |_: &&Criteria| step.unusable_criteria.is_none();
+    let criteria = step.validation_criteria.as_ref().filter(is_usable);
     let messages = criteria.map(|criteria| applicable_messages(criteria, variables));
     let messages = messages.unwrap_or_default();
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {

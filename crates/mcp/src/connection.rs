@@ -14,6 +14,9 @@ use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
+/// How many resources a legacy client may subscribe to, and how many streams a modern one may open.
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
+
 /// How a peer is reached. Some of the product's first protocol is for stdio alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -214,6 +217,10 @@ impl Connection {
                 self.pending.insert(ticket, pending);
                 actions.push(Action::Call { ticket, call });
             }
+            Ok(Step::Listen(_)) if self.listeners.len() >= SUBSCRIPTIONS_MAX => {
+                let error = too_many_subscriptions();
+                self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
+            }
             Ok(Step::Listen(filter)) => {
                 self.warn_if_in_flight(id, actions);
                 let listener = Listener { id: id.clone(), filter };
@@ -310,6 +317,10 @@ impl Connection {
             actions.push(Action::Reply(format!("[{}]", replies.join(","))));
         }
     }
+}
+
+pub(crate) fn too_many_subscriptions() -> Error {
+    Error::invalid_params(format!("there may be {SUBSCRIPTIONS_MAX} subscriptions at a time"))
 }
 
 impl Listener {

@@ -10,7 +10,7 @@ mod translate;
 /// The largest compiled program that a pattern may come to.
 pub const COMPILED_BYTES_MAX: usize = 1024 * 1024;
 /// How many steps back the backtracking engine may take on one output.
-pub const BACKTRACK_MAX: usize = 100_000;
+pub const BACKTRACK_MAX: usize = 1_000_000;
 /// What one thread's search caches for a pattern may grow to.
 const SEARCH_CACHE_BYTES: usize = 256 * 1024;
 
@@ -49,13 +49,11 @@ pub enum Error {
     TooLarge,
 }
 
-/// Checks a pattern's syntax without compiling it, which takes long. Only look-behind and
-/// back-references are compiled: the engine cannot do all of them, and tells no sooner.
+/// Checks a pattern's syntax and compiles nothing. Some look-behind and back-references are beyond the
+/// engine, and only compiling tells.
 pub fn parse(pattern: &str, flags: &str) -> Result<Translated, Error> {
     let translated = translate::translate(pattern, parse_flags(flags)?)?;
-    if translated.looks_back {
-        backtracking(&translated)?;
-    } else if translated.backtracks {
+    if translated.backtracks || translated.looks_back {
         fancy_regex::Expr::parse_tree(&translated.text).map_err(explain)?;
     } else {
         regex_syntax::ast::parse::Parser::new()

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use crate::definition::{Body, Step, UnusableCriteria, Workflow};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
 use crate::limits::FILE_BYTES_MAX;
 use crate::pointer::segments;
 use crate::rules::{self, FINDINGS_MAX, Report};
@@ -158,6 +158,10 @@ fn read_slowly(
     };
     let duplicates = tree.duplicates();
     let has_more_errors = report.has_more_errors() || duplicates.len() > FINDINGS_MAX;
+    let cut = [Severity::Error, Severity::Warning].map(|severity| {
+        let has_more = severity == Severity::Error && duplicates.len() > FINDINGS_MAX;
+        (severity, has_more || report.is_cut(severity))
+    });
     let mut findings = place(report, &tree, &lines);
     findings.extend(duplicates.into_iter().take(FINDINGS_MAX).map(|duplicate| Finding {
         code: Code::DuplicateKey,
@@ -170,6 +174,9 @@ fn read_slowly(
     findings.sort_by(|left, right| {
         (left.place, left.code, &left.pointer).cmp(&(right.place, right.code, &right.pointer))
     });
+    for (severity, _) in cut.into_iter().filter(|(_, is_cut)| *is_cut) {
+        say_more(&mut findings, severity);
+    }
     let id = tree.value().get("id").and_then(|id| id.as_str()).map(Into::into);
     // Of an error that is not kept nobody knows whether it is only about some step's criteria.
     let is_usable = !has_more_errors && !findings.iter().any(Finding::blocks);
@@ -178,6 +185,16 @@ fn read_slowly(
         workflow
     });
     Reading { workflow, id, findings }
+}
+
+/// Says at the last finding of a severity that it may not be the last.
+fn say_more(findings: &mut [Finding], severity: Severity) {
+    let mut last = findings.iter_mut().rev();
+    if let Some(last) = last.find(|finding| finding.severity() == severity) {
+        let hint = last.hint.as_deref().map(|hint| format!("{hint}; "));
+        let more = format!("mend these first: there may be more {severity}s, which are not shown");
+        last.hint = Some((hint.unwrap_or_default() + &more).into());
+    }
 }
 
 /// Reads the tree typed, mending its shape where that is needed.

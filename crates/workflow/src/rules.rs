@@ -51,6 +51,8 @@ pub(crate) struct Report {
     warnings: usize,
     /// An error was found that is not among the drafts, because there are so many.
     has_more_errors: bool,
+    /// Not everything of these severities was looked for, or kept.
+    is_cut: [bool; 2],
     /// The places whose shape is wrong: at and below them nothing more is reported.
     misshapen: BTreeSet<String>,
     /// The shape has been looked at, and rules report now.
@@ -106,7 +108,7 @@ impl Report {
         };
         if *count >= FINDINGS_MAX {
             self.has_more_errors |= severity == Severity::Error;
-            return;
+            return self.cut(severity);
         }
         *count += 1;
         if !self.is_settled {
@@ -152,6 +154,16 @@ impl Report {
 
     pub(crate) fn leave_out_error(&mut self) {
         self.has_more_errors = true;
+        self.cut(Severity::Error);
+    }
+
+    /// Remembers that there may be more findings of this severity.
+    pub(crate) fn cut(&mut self, severity: Severity) {
+        self.is_cut[severity as usize] = true;
+    }
+
+    pub(crate) fn is_cut(&self, severity: Severity) -> bool {
+        self.is_cut[severity as usize]
     }
 
     pub(crate) fn has_more_errors(&self) -> bool {

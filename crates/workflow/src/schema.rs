@@ -6,10 +6,11 @@ use jsonschema::{PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::pattern::COMPILED_BYTES_MAX;
-use crate::pointer::join;
 
-/// How many steps back a pattern with look-around inside a schema may take.
-const BACKTRACK_MAX: usize = 10_000;
+/// How many steps back a pattern with look-around may take on one text of an output. There may be many
+/// texts, so it is less than for a rule's own pattern.
+const BACKTRACK_MAX: usize = 100_000;
+use crate::pointer::join;
 
 /// What is wrong with a schema, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -115,6 +115,10 @@ pub(crate) fn mend(definition: &mut Value, report: &mut Report) {
         }
         // A misspelt field is given its right name first, and then is not missing any more.
         problems.sort_by_key(|problem| !problem.is_unknown_field());
+        // What is merged in decides what else is missing, or too much.
+        if problems.iter().any(Problem::merges) {
+            problems.retain(Problem::merges);
+        }
         for problem in problems {
             if !problem.is_gone(definition) {
                 problem.report(definition, report);

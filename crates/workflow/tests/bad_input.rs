@@ -90,6 +90,16 @@ fn not_json() {
     let (code, place, message) = told(json("steps: none"));
     assert_eq!((code, place), ("W001", Some((1, 1))));
     assert_eq!(message, "expected value");
+    for text in ["Dear agent, do it.", "nothing", "5 apples", "<workflow/>"] {
+        let hint = only(json(text)).hint.unwrap_or_default();
+        assert_eq!(&*hint, "a definition in JSON begins with `{`", "{text}");
+    }
+    for half in [r#""\ud800""#, r#""\ud800\n""#, r#""\udc00""#, r#""\ud800\u0041""#] {
+        let hint = only(json(format!("{{\"id\": {half}}}"))).hint.unwrap_or_default();
+        assert!(hint.contains("surrogate pair"), "{half}: {hint}");
+    }
+    // The last line that there is.
+    assert_eq!(told(json("{\n  \"id\": [\n\n")).1, Some((2, 10)));
     assert_eq!(told(json("{\"id\": \"abc\"} and more")).1, Some((1, 15)));
     assert_eq!(told(json("{'id': 'abc'}")).1, Some((1, 2)));
     assert_eq!(told(json("<workflow/>")).0, "W001");
@@ -512,6 +522,11 @@ fn an_error_behind_a_thousand_findings_counts() {
     definition["steps"][0]["validationCriteria"] = vec![rule; 2_000].into();
     let warned = json(definition.to_string());
     assert_eq!(codes(&warned), ["W048"; 1_000]);
+    let hints: Vec<&str> =
+        warned.findings.iter().filter_map(|finding| finding.hint.as_deref()).collect();
+    let more = "there may be more warnings, which are not shown";
+    assert!(hints[999].ends_with(more), "{}", hints[999]);
+    assert_eq!(hints.iter().filter(|hint| hint.contains(more)).count(), 1);
     assert!(warned.workflow.is_some());
 
     definition["steps"][0]["runCondition"] = json!({"or": []});
@@ -567,4 +582,19 @@ fn loops_in_a_row_by_name() {
     let finding = only(row(LOOP_LEVELS_MAX + 1));
     assert_eq!((finding.code.name(), &*finding.pointer), ("W005", "/steps/32/body"));
     assert_eq!(told(row(6_000)).0, "W005");
+}
+
+/// Patterns that are small to write and large to compile, as many as fit into a file.
+#[test]
+fn thousands_of_large_patterns() {
+    for pattern in [r"\p{L}{900}", r"(?<=x)\p{L}{900}"] {
+        let rule =
+            |at| json!({"type": "regex", "pattern": format!("{pattern}{at}"), "message": "A"});
+        let mut large = definition();
+        large["steps"][0]["validationCriteria"] = (0..10_000).map(rule).collect();
+        let reading = json(large.to_string());
+        assert_eq!(codes(&reading), ["W043"; 200]);
+        let hint = reading.findings[199].hint.as_deref().unwrap();
+        assert!(hint.ends_with("there may be more errors, which are not shown"), "{hint}");
+    }
 }

@@ -1,7 +1,10 @@
 //! `schema`: the output is JSON, bare or in one fenced block, and valid under a JSON Schema.
 
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 use workflow::criteria::Embedded;
+use workflow::pattern::BACKTRACK_MAX;
 
 use super::Unusable;
 use crate::compiled::{Compiled, Machine};
@@ -18,12 +21,26 @@ pub(super) fn passes(
 ) -> Result<bool, Unusable> {
     match compiled.schema(schema).get() {
         Some(Machine::Schema(Ok(validator))) => {
-            Ok(json_in(output).is_ok_and(|value| validator.is_valid(&value)))
+            json_in(output).map_or(Ok(false), |value| judge(validator, &value))
         }
         Some(Machine::Schema(Err(error))) => {
             Err(Unusable::Schema(format!("the schema is malformed: {error}")))
         }
         _ => Err(Unusable::Schema("the schema is not compiled".to_owned())),
+    }
+}
+
+/// A value of which nobody knows whether it is valid, because a pattern took too long on it, is neither.
+/// (The library says so, under `not` as well, only where the verdict hangs on that pattern.)
+fn judge(validator: &Validator, value: &Value) -> Result<bool, Unusable> {
+    match validator.validate(value) {
+        Ok(()) => Ok(true),
+        Err(error) => match error.kind() {
+            ValidationErrorKind::BacktrackLimitExceeded { .. } => Err(Unusable::Rule(format!(
+                "a pattern in the schema needs more than {BACKTRACK_MAX} steps on this output"
+            ))),
+            _ => Ok(false),
+        },
     }
 }
 
@@ -106,5 +123,24 @@ mod tests {
         assert_eq!(advice(r#"["x"]"#), [r#"At /0: "x" is not of type "integer"."#]);
         let long = format!(r#"["{}"]"#, "x".repeat(COMPLAINT_BYTES_MAX));
         assert_eq!(advice(&long), [r#"At /0: this is not of type "integer"."#]);
+    }
+
+    #[test]
+    fn a_pattern_that_takes_too_long_gives_no_verdict() {
+        let compiled = Compiled::default();
+        let passes = |schema: &str, output: &str| {
+            passes(&serde_json::from_str(schema).unwrap(), output, &compiled)
+        };
+        let slow = format!("\"{}!\"", "a".repeat(40));
+        let pattern = r#"{"pattern": "^(a|a)*\\1b"}"#;
+        assert!(matches!(passes(pattern, &slow), Err(Unusable::Rule(_))));
+        let not = format!("{{\"not\": {pattern}}}");
+        assert!(matches!(passes(&not, &slow), Err(Unusable::Rule(_))));
+        assert_eq!(passes(pattern, "\"aab\""), Ok(true));
+        assert_eq!(passes(&not, "\"aab\""), Ok(false));
+        let decided = r#"{"pattern": "^(a|a)*\\1b", "maxLength": 5}"#;
+        assert_eq!(passes(decided, &slow), Ok(false));
+        let either = format!("{{\"anyOf\": [{pattern}, {{\"type\": \"string\"}}]}}");
+        assert_eq!(passes(&either, &slow), Ok(true));
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::connection::{Connection, Transport};
+use crate::connection::{Connection, SUBSCRIPTIONS_MAX, Transport, too_many_subscriptions};
 use crate::dispatch::{Shape, Step, Uri, object, shared};
 use crate::jsonrpc::{Error, Request, params};
 use crate::revision::Revision;
@@ -22,7 +22,12 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
     };
     match &*request.method {
         "resources/subscribe" => {
-            connection.subscribed.insert(params::<Uri>(request.params)?.uri);
+            let uri = params::<Uri>(request.params)?.uri;
+            let is_full = connection.subscribed.len() >= SUBSCRIPTIONS_MAX;
+            if is_full && !connection.subscribed.contains(&uri) {
+                return Err(too_many_subscriptions());
+            }
+            connection.subscribed.insert(uri);
             return Ok(Step::Answer("{}".to_owned()));
         }
         "resources/unsubscribe" => {

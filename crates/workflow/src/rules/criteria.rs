@@ -79,7 +79,9 @@ fn check_rule(rule: &Rule, pointer: &Pointer<'_>, report: &mut Report) {
                 report.add(Code::LengthRange, &pointer.key("min"), At::Value, message, hint);
             }
         }
-        RuleKind::Regex { pattern, flags } => check_pattern(pattern, flags, pointer, report),
+        RuleKind::Regex { pattern, flags } => {
+            check_pattern(pattern, flags, pointer, report);
+        }
         RuleKind::Schema { schema } => {
             if let Err(error) = schema::check(&schema.value()) {
                 let at = format!("{pointer}/schema{}", error.pointer);

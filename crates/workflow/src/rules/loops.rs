@@ -149,7 +149,8 @@ fn check_count(step: &LoopStep, pointer: &Pointer<'_>, report: &mut Report) {
     let LoopKind::For { count: Count::Number(count) } = step.r#loop.kind else {
         return;
     };
-    let at = pointer.key("loop").key("count");
+    let settings = pointer.key("loop");
+    let at = settings.key("count");
     if count == 0 {
         let message = format!("loop `{}` never runs: it counts to 0", step.id);
         let hint = Some("raise `count`, or remove the loop".to_owned());

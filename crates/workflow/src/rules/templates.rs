@@ -39,8 +39,14 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
             is_known || found.bound.contains(&name) || runners.bound(found.top).any(|it| it == name)
         };
         // In a mended definition, what sets the variable may have been mended away.
-        let is_doubtful = report.is_mended() || report.is_full(Severity::Warning);
-        if is_doubtful || is_set(head) || is_set(slot.name) {
+        if report.is_mended() {
+            continue;
+        }
+        if report.is_full(Severity::Warning) {
+            report.cut(Severity::Warning);
+            continue;
+        }
+        if is_set(head) || is_set(slot.name) {
             continue;
         }
         let message = format!("nothing sets the variable `{head}`");

@@ -21,6 +21,9 @@ pub(super) struct Problem {
     kind: Violation,
 }
 
+/// The key under which YAML 1.1 merges another object in.
+const MERGE: &str = "<<";
+
 /// Fields that only one kind of loop or rule has.
 const TELLING: &[(&str, &str)] = &[
     ("items", "forEach"),
@@ -79,6 +82,11 @@ impl Problem {
 
     pub(super) fn is_unknown_field(&self) -> bool {
         matches!(self.kind, Violation::Unknown(_))
+    }
+
+    /// Whether a YAML merge key is there, which looks like an unknown field.
+    pub(super) fn merges(&self) -> bool {
+        matches!(&self.kind, Violation::Unknown(fields) if fields.iter().any(|field| field == MERGE))
     }
 
     /// Whether mending another problem has mended this one.
@@ -171,6 +179,11 @@ impl Problem {
             return report.leave_out_error();
         }
         let pointer = join(&self.pointer, field);
+        if field == MERGE {
+            let message = "merge keys (`<<`) are not supported".to_owned();
+            let hint = "write the fields out; an alias may stand for a whole value".to_owned();
+            return report.add(Code::UnknownField, &pointer, At::Key, message, Some(hint));
+        }
         if (self.shape(), field) == ("Step", "type") {
             let found = object.get(field).map(describe).unwrap_or_default();
             let message = format!("`type` is {found}, but only a loop has a `type`");
@@ -270,6 +283,9 @@ impl Problem {
     /// is inside is looked at once the name is right.
     fn rename(&self, field: &str, object: &mut Map<String, Value>, report: &mut Report) {
         let value = object.remove(field);
+        if field == MERGE {
+            return self.merge(value.unwrap_or_default(), object, report);
+        }
         if report.is_full(Severity::Error) {
             return;
         }
@@ -278,6 +294,28 @@ impl Problem {
         {
             object.extend(value.map(|value| (meant.to_owned(), value)));
             report.hush(join(&self.pointer, meant));
+        }
+    }
+
+    /// Does what the author meant, so that the object is not told that it lacks what would be merged.
+    fn merge(&self, value: Value, object: &mut Map<String, Value>, report: &mut Report) {
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.merge(item, object, report);
+                }
+            }
+            Value::Object(fields) => {
+                for (field, value) in fields {
+                    if field == MERGE {
+                        self.merge(value, object, report);
+                    } else if !object.contains_key(&field) {
+                        report.hush(join(&self.pointer, &field));
+                        object.insert(field, value);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 

@@ -68,7 +68,8 @@ pub(super) fn wanted(shape: &str, pointer: &str, types: &[&str]) -> String {
         "Confirmation" => "true, false or a condition".to_owned(),
         "Body" => "a list of steps or the id of one".to_owned(),
         "Count" => "a whole number or the name of a variable".to_owned(),
-        "Rule" if pointer.ends_with("/validationCriteria") => {
+        // What is no object at all is taken for a composition.
+        "Rule" | "Composition" if pointer.ends_with("/validationCriteria") => {
             "a rule or a list of rules".to_owned()
         }
         _ => types.iter().map(|name| type_name(name)).collect::<Vec<_>>().join(" or "),

@@ -65,7 +65,11 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
 }
 
 fn syntax_error(text: &str, error: &serde_json::Error) -> Unreadable {
-    let at = Lines::new(text).offset(error.line(), error.column().max(1));
+    let mut at = Lines::new(text).offset(error.line(), error.column().max(1));
+    if error.is_eof() {
+        // Behind the last thing that is there: an empty line would show nothing.
+        at = at.min(text.trim_end().len());
+    }
     let full = error.to_string();
     let message = full.split(" at line ").next().unwrap_or(&full);
     let message = match message.strip_prefix("EOF while parsing ") {
@@ -87,6 +91,13 @@ fn hint(text: &str, at: usize, error: &serde_json::Error) -> Option<String> {
     if error.is_eof() {
         return Some("look for a missing bracket, brace or quote".to_owned());
     }
+    let said = error.to_string();
+    if said.contains("surrogate") || said.contains("end of hex escape") {
+        return Some(
+            "this is half of a surrogate pair: write the other half too, or the character itself"
+                .to_owned(),
+        );
+    }
     let before = text[..at].trim_end();
     match text[at..].chars().next() {
         Some(']' | '}') if before.ends_with(',') => Some("remove the comma before it".to_owned()),
@@ -95,6 +106,13 @@ fn hint(text: &str, at: usize, error: &serde_json::Error) -> Option<String> {
         }
         Some('\'') => Some("JSON texts stand in double quotes".to_owned()),
         Some('"') => Some("a comma may be missing before it".to_owned()),
+        _ if text
+            .trim_start()
+            .starts_with(|c: char| c.is_alphanumeric() || c.is_ascii_punctuation())
+            && !text.trim_start().starts_with(['{', '[']) =>
+        {
+            Some("a definition in JSON begins with `{`".to_owned())
+        }
         _ => None,
     }
 }

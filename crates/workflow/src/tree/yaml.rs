@@ -193,14 +193,29 @@ impl<'a> Builder<'a> {
         problem
     }
 
+    /// The tab that an error is about: the parser names a place shortly before or behind it.
+    fn tab_near(&self, at: usize) -> Option<usize> {
+        let (before, behind) = (self.text.get(..at)?, self.text.get(at..)?);
+        let blank = before.len() - before.trim_end_matches([' ', '\t']).len();
+        let start = at - blank;
+        if let Some(tab) = before[start..].find('\t') {
+            return Some(start + tab);
+        }
+        let skipped = behind.len() - behind.trim_start_matches([' ', '\r', '\n']).len();
+        behind[skipped..].starts_with('\t').then_some(at + skipped)
+    }
+
     fn scan_error(&self, error: &ScanError) -> Unreadable {
         let at = self.offsets.byte(error.marker().index());
+        // Behind the last thing that is there: an empty line would show nothing.
+        let mut at = at.min(self.text.trim_end().len());
         let info = error.info();
         if info.contains("recursion limit") {
             return Unreadable::too_deep(at..at + 1);
         }
         let hint = match info {
             info if info.split(' ').any(|word| word == "tab" || word == "tabs") => {
+                at = self.tab_near(at).unwrap_or(at);
                 Some("indent with spaces: YAML does not allow tabs there")
             }
             info if info.contains("mapping values") => {

@@ -220,7 +220,7 @@ fn looping() -> impl Strategy<Value = Value> {
     let kind = prop_oneof![
         usable_condition().prop_map(|condition| json!({"type": "while", "condition": condition})),
         usable_condition().prop_map(|condition| json!({"type": "until", "condition": condition})),
-        (0..=10_u32).prop_map(|count| json!({"type": "for", "count": count})),
+        (1..=10_u32).prop_map(|count| json!({"type": "for", "count": count})),
         Just(json!({"type": "for", "count": "how many"})),
         (name(), name()).prop_map(|(item, index)| {
             let mut each = json!({"type": "forEach", "items": "files.changed"});

@@ -124,6 +124,8 @@ fn flags() -> impl Strategy<Value = &'static str> {
 fn judged_alike(pattern: &str, flags: &str) -> Result<(), TestCaseError> {
     match (parse(pattern, flags), compile(pattern, flags)) {
         (Ok(_), Ok(_) | Err(Error::TooLarge)) | (Err(_), Err(_)) => Ok(()),
+        // What looks back may be beyond the engine, and only compiling tells.
+        (Ok(translated), Err(_)) if translated.looks_back => Ok(()),
         (parsed, compiled) => {
             Err(TestCaseError::fail(format!("/{pattern}/{flags}: {parsed:?}, but {compiled:?}")))
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Place, repository};
+use super::{Place, definition, repository};
 
 /// Much longer than any answer takes: a test that waits this long has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,12 +24,16 @@ pub(super) struct Process {
     pub(super) input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
     /// Its project, gone when it is.
-    _place: Place,
+    place: Place,
 }
 
 impl Process {
     pub(super) fn start() -> Self {
-        let place = Place::new();
+        Self::start_in(Place::new())
+    }
+
+    /// Starts in a project that may have workflows already.
+    fn start_in(place: Place) -> Self {
         fs::write(place.root.path().join("outside.json"), "{}").unwrap();
         for entry in fs::read_dir(folder().join("workflows")).unwrap() {
             let path = entry.unwrap().path();
@@ -55,7 +59,7 @@ impl Process {
                 }
             }
         });
-        Self { child, input, lines, _place: place }
+        Self { child, input, lines, place }
     }
 
     /// Sends a line. A server that is gone shows by its silence.
@@ -190,6 +194,7 @@ fn check(prefix: &str) {
         count += 1;
         let (wire, mut faults) = play(&fs::read_to_string(&path).unwrap());
         faults.push_str(&against_schemas(&wire));
+        faults.push_str(&against_output_schemas(&wire));
         if !faults.is_empty() {
             writeln!(wrong, "{name}\n{faults}").unwrap();
         }
@@ -229,6 +234,86 @@ fn a_pattern_fits_what_it_says_and_nothing_else() {
     ] {
         assert_eq!(fits(&expected, &actual), is_fit, "{expected} {actual}");
     }
+}
+
+/// A new file is served without a word on the first revision, which promises none, and told on others.
+#[test]
+fn a_change_of_the_files_is_told_where_that_is_promised() {
+    for (version, is_promised) in [("2024-11-05", false), ("2025-06-18", true)] {
+        let mut process = Process::start();
+        let ask = |id: usize, method: &str, params: Value| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+        };
+        let hello = json!({"protocolVersion": version, "capabilities": {}});
+        process.send(ask(0, "initialize", hello));
+        assert_eq!(process.receive().unwrap()["result"]["protocolVersion"], version);
+        process.place.write("workflows/late.json", definition("late-comer", "Late"));
+        if is_promised {
+            for kind in ["resources", "prompts"] {
+                let told = process.receive().unwrap();
+                assert_eq!(told["method"], format!("notifications/{kind}/list_changed"));
+            }
+        }
+        let start = Instant::now();
+        for id in 1.. {
+            process.send(ask(id, "workflow_get", json!({"id": "late-comer"})));
+            let answer = process.receive().unwrap();
+            assert_eq!(answer["id"], id, "{answer}");
+            if answer["result"]["id"] == "late-comer" {
+                break;
+            }
+            assert!(!is_promised, "told before it was there");
+            assert!(start.elapsed() < PATIENCE, "never served");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        process.end();
+    }
+}
+
+/// Cursors lead through everything, once and in order, and end.
+#[test]
+fn pages_lead_through_everything() {
+    let place = Place::new();
+    for number in 0..230 {
+        let id = format!("flow-{number:03}");
+        place.write(&format!("workflows/{id}.json"), definition(&id, "One of many"));
+    }
+    let mut process = Process::start_in(place);
+    let mut ask = |method: &str, params: Value| {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        process.send(line.to_string());
+        process.receive().unwrap()["result"].take()
+    };
+    ask("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    let whole = ask("workflow_list", Value::Null);
+    let names = |list: &Value, field: &str| -> Vec<String> {
+        let items = list.as_array().unwrap().iter();
+        items.map(|item| item[field].as_str().unwrap().to_owned()).collect()
+    };
+    let expected = names(&whole["workflows"], "id");
+    assert!(expected.len() > 230 && expected.is_sorted());
+    for (what, field) in [("resources", "name"), ("prompts", "name"), ("workflows", "id")] {
+        let mut seen = Vec::new();
+        let mut pages = 0;
+        let mut params = json!({});
+        loop {
+            let page = match what {
+                "workflows" => {
+                    let params = json!({"name": "workflow_list", "arguments": params});
+                    ask("tools/call", params)["structuredContent"].take()
+                }
+                _ => ask(&format!("{what}/list"), params),
+            };
+            seen.extend(names(&page[what], field));
+            pages += 1;
+            let Some(cursor) = page.get("nextCursor") else { break };
+            params = json!({"cursor": cursor});
+        }
+        seen.retain(|name| name != "workflow-schema");
+        assert!(pages > 1, "{what} came on one page");
+        assert_eq!(seen, expected, "{what}");
+    }
+    process.end();
 }
 
 /// One line, and where it went.
@@ -344,6 +429,45 @@ fn against_schemas(wire: &[Said]) -> String {
         }
     }
     schemas.wrong
+}
+
+/// Holds what tools answered against what `tools/list` says of it, in the same transcript; on the first
+/// revision that goes for the tools as methods too.
+fn against_output_schemas(wire: &[Said]) -> String {
+    let mut asked = HashMap::new();
+    let mut schemas: HashMap<String, jsonschema::Validator> = HashMap::new();
+    let mut wrong = String::new();
+    for said in wire {
+        let message = match said {
+            Said::ToServer(message) => {
+                asked.insert(message["id"].to_string(), message);
+                continue;
+            }
+            Said::ToClient(message) => message,
+        };
+        let Some((request, result)) =
+            asked.get(&message["id"].to_string()).copied().zip(message.get("result"))
+        else {
+            continue;
+        };
+        let method = request["method"].as_str().unwrap_or_default();
+        for tool in result["tools"].as_array().into_iter().flatten() {
+            if let Some(schema) = tool.get("outputSchema") {
+                let name = tool["name"].as_str().unwrap().to_owned();
+                schemas.insert(name, jsonschema::validator_for(schema).unwrap());
+            }
+        }
+        let (name, output) = match method {
+            "tools/call" => (request["params"]["name"].as_str(), result.get("structuredContent")),
+            _ => (Some(method), Some(result)),
+        };
+        let schema = name.and_then(|name| schemas.get(name));
+        let Some((schema, output)) = schema.zip(output) else { continue };
+        for error in schema.iter_errors(output) {
+            writeln!(wrong, "output of {method}: {error}\n  in {output}").unwrap();
+        }
+    }
+    wrong
 }
 
 /// The official schemas, each definition compiled when it is first asked for.

@@ -1,0 +1,160 @@
+//! Who is told what: changes go to those who asked for them, in the words of their revision, and what
+//! belongs to stdio alone is not there over HTTP.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use mcp::content::Tool;
+use mcp::{Action, Changed, Connection, Server, Transport};
+use serde_json::{Value, json};
+
+fn connection(transport: Transport) -> Connection {
+    let tool = Tool {
+        name: "direct",
+        title: "Direct",
+        description: "A method of its own",
+        input_schema: json!({"type": "object"}),
+        output_schema: json!({"type": "object"}),
+        annotations: json!({}),
+        examples: None,
+        is_method: true,
+    };
+    let server = Server::new("test", "Test", "1.0.0", "For a test", "None", vec![tool]);
+    Connection::new(Arc::new(server), transport)
+}
+
+/// What comes back; a call is shown as such.
+fn shown(actions: Vec<Action>) -> Vec<Value> {
+    actions
+        .into_iter()
+        .map(|action| match action {
+            Action::Reply(text) | Action::Notify(text) => serde_json::from_str(&text).unwrap(),
+            Action::Call { .. } => json!("call"),
+            Action::Cancel(_) => json!("cancel"),
+            Action::Close => json!("close"),
+            action => panic!("{action:?}"),
+        })
+        .collect()
+}
+
+fn ask(connection: &mut Connection, method: &str, params: &Value) -> Vec<Value> {
+    let line = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
+    let mut actions = Vec::new();
+    connection.receive(line.to_string().as_bytes(), &mut actions);
+    shown(actions)
+}
+
+fn initialize(connection: &mut Connection, version: &str) -> Value {
+    let params = json!({"protocolVersion": version, "capabilities": {}});
+    ask(connection, "initialize", &params).remove(0)["result"]["capabilities"].take()
+}
+
+fn changed(connection: &mut Connection, uri: &str) -> Vec<(String, Value)> {
+    let mut actions = Vec::new();
+    let changed = Changed { lists: true, uris: vec![uri.to_owned()] };
+    connection.changed(&changed, &mut actions);
+    let told = shown(actions);
+    told.into_iter()
+        .map(|mut message| {
+            assert_eq!(message.get("id"), None);
+            let method = message["method"].as_str().unwrap();
+            let method = method.strip_prefix("notifications/").unwrap().to_owned();
+            (method, message["params"].take())
+        })
+        .collect()
+}
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+#[test]
+fn a_client_with_a_handshake_is_told_what_was_promised() {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut connection = connection(Transport::Stdio);
+        assert_eq!(changed(&mut connection, "a:1"), [], "nobody has said who they are");
+        let capabilities = initialize(&mut connection, version);
+        ask(&mut connection, "resources/subscribe", &json!({"uri": "a:1"}));
+        let mut expected = Vec::new();
+        for kind in ["resources", "prompts"] {
+            if capabilities[kind]["listChanged"] == true {
+                expected.push((format!("{kind}/list_changed"), json!({})));
+            }
+        }
+        assert_eq!(expected.is_empty(), version == "2024-11-05", "{version}");
+        assert_eq!(changed(&mut connection, "a:2"), expected, "{version}");
+        expected.push(("resources/updated".to_owned(), json!({"uri": "a:1"})));
+        assert_eq!(changed(&mut connection, "a:1"), expected, "{version}");
+        ask(&mut connection, "resources/unsubscribe", &json!({"uri": "a:1"}));
+        expected.pop();
+        assert_eq!(changed(&mut connection, "a:1"), expected, "{version}");
+    }
+}
+
+#[test]
+fn a_stream_is_told_what_it_asked_for_under_its_own_name() {
+    let mut connection = connection(Transport::Stdio);
+    let wanted = json!({"promptsListChanged": true, "resourceSubscriptions": ["a:1"]});
+    let params = json!({"_meta": meta(), "notifications": wanted});
+    let acknowledged = ask(&mut connection, "subscriptions/listen", &params);
+    let name = json!({"io.modelcontextprotocol/subscriptionId": "subscriptions/listen"});
+    assert_eq!(acknowledged[0]["params"], json!({"_meta": name, "notifications": wanted}));
+    let prompts = ("prompts/list_changed".to_owned(), json!({"_meta": name}));
+    let updated = ("resources/updated".to_owned(), json!({"_meta": name, "uri": "a:1"}));
+    assert_eq!(changed(&mut connection, "a:2"), std::slice::from_ref(&prompts));
+    assert_eq!(changed(&mut connection, "a:1"), [prompts, updated]);
+    let params = json!({"requestId": "subscriptions/listen"});
+    let line = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    let mut actions = Vec::new();
+    connection.receive(line.to_string().as_bytes(), &mut actions);
+    assert!(actions.is_empty(), "{actions:?}");
+    assert_eq!(changed(&mut connection, "a:1"), []);
+}
+
+#[test]
+fn what_belongs_to_stdio_is_not_there_over_http() {
+    for (transport, is_there) in [(Transport::Stdio, true), (Transport::Http, false)] {
+        let mut connection = connection(transport);
+        initialize(&mut connection, "2025-06-18");
+        let call = ask(&mut connection, "direct", &json!({}));
+        assert_eq!(call == [json!("call")], is_there, "{call:?}");
+        let end = ask(&mut connection, "shutdown", &json!({}));
+        assert_eq!(end.last() == Some(&json!("close")), is_there, "{end:?}");
+        if !is_there {
+            let codes = [&call, &end].map(|answers| answers[0]["error"]["code"].clone());
+            assert_eq!(codes, [json!(-32601), json!(-32601)]);
+        }
+        // Never in the era without handshake.
+        for method in ["direct", "shutdown"] {
+            let answer = ask(&mut connection, method, &json!({"_meta": meta()}));
+            assert_eq!(answer[0]["error"]["code"], -32601);
+        }
+    }
+}
+
+#[test]
+fn subscriptions_are_bounded() {
+    let mut connection = connection(Transport::Stdio);
+    initialize(&mut connection, "2025-06-18");
+    let subscribe = |number: usize| json!({"uri": format!("a:{number}")});
+    let listen = json!({"_meta": meta(), "notifications": {}});
+    for number in 0..1000 {
+        let answer = ask(&mut connection, "resources/subscribe", &subscribe(number));
+        assert_eq!(answer[0]["result"], json!({}));
+        let line = json!({"jsonrpc": "2.0", "id": number, "method": "subscriptions/listen", "params": listen});
+        let mut actions = Vec::new();
+        connection.receive(line.to_string().as_bytes(), &mut actions);
+        assert_eq!(shown(actions)[0]["method"], "notifications/subscriptions/acknowledged");
+    }
+    let refused = |answer: &[Value]| answer[0]["error"]["code"] == -32602;
+    assert!(refused(&ask(&mut connection, "resources/subscribe", &subscribe(1000))));
+    assert!(refused(&ask(&mut connection, "subscriptions/listen", &listen)));
+    // One that is there already costs nothing, and one that is gone makes room.
+    assert!(!refused(&ask(&mut connection, "resources/subscribe", &subscribe(7))));
+    ask(&mut connection, "resources/unsubscribe", &subscribe(7));
+    assert!(!refused(&ask(&mut connection, "resources/subscribe", &subscribe(1000))));
+}
