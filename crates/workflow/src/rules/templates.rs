@@ -196,11 +196,31 @@ fn words(workflow: &Workflow) -> HashSet<&str> {
     known
 }
 
+/// Adds the words that name a variable: those in quotes or backticks, those that are given a value, those
+/// that are no plain words at all, and every word of a text that speaks of the context. That a prompt
+/// mentions "the module" sets no `module`.
 fn add_words<'w>(text: &'w str, known: &mut HashSet<&'w str>) {
+    let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
+    let tells = text.contains("context") || text.contains("variable");
     for piece in pieces(text) {
-        if let Piece::Text(text) = piece {
-            let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
-            known.extend(text.split(|c: char| !is_inner(c)).filter(|word| !word.is_empty()));
+        let Piece::Text(text) = piece else {
+            continue;
+        };
+        let mut rest = text;
+        while let Some(start) = rest.find(is_inner) {
+            let quote = rest[..start].chars().next_back();
+            rest = &rest[start..];
+            let end = rest.find(|c| !is_inner(c)).unwrap_or(rest.len());
+            let word = &rest[..end];
+            rest = &rest[end..];
+            let is_quoted = matches!(quote, Some('`' | '"' | '\''))
+                && rest.starts_with(['`', '"', '\'', '.', '[']);
+            let is_given = rest.trim_start().starts_with('=');
+            // `Module` at the beginning of a sentence is as plain as `module`.
+            let is_plain = word.chars().skip(1).all(char::is_lowercase);
+            if tells || is_quoted || is_given || !is_plain {
+                known.insert(word);
+            }
         }
     }
 }
