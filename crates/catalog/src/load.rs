@@ -24,6 +24,8 @@ pub const FOLDER_DEPTH_MAX: usize = 16;
 const ATTEMPTS_MAX: usize = 3;
 /// How long a watched file must be left alone before it is read…
 const REST: Duration = Duration::from_millis(300);
+/// …how long if there is nothing in it yet, which its writer will hardly leave so…
+const REST_EMPTY: Duration = Duration::from_secs(2);
 /// …and how long if it was seen to be closed.
 const REST_CLOSED: Duration = Duration::from_millis(20);
 /// Below this many files threads cost more than they bring.
@@ -62,7 +64,11 @@ impl Known<'_> {
     /// Whether a file changed so shortly ago that its writer may not be done. What the system has told
     /// us to be closed needs hardly any rest.
     fn must_rest(&self, path: &Path, stamp: Stamp) -> bool {
-        let rest = if self.is_in(&self.touched, path) { REST_CLOSED } else { REST };
+        let rest = match stamp.length {
+            _ if self.is_in(&self.touched, path) => REST_CLOSED,
+            0 => REST_EMPTY,
+            _ => REST,
+        };
         let age = stamp.modified.and_then(|modified| modified.elapsed().ok());
         let left = age.and_then(|age| rest.checked_sub(age)).filter(|_| self.is_watched);
         if let Some(left) = left {
