@@ -203,6 +203,7 @@ fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
     let mut report = Report::default();
     let first = Fields::<Workflow>::deserialize(&value);
     let workflow = first.or_else(|_| {
+        report.remember_words(&value);
         shape::mend(&mut value, &mut report);
         Fields::<Workflow>::deserialize(&value)
     });

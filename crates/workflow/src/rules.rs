@@ -1,7 +1,9 @@
 //! The table of rules: what the types and the shape cannot say. Each looks at the whole workflow and
 //! reports everything that it finds; adding one means a file here and a line in the table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::definition::{Step, Workflow};
@@ -57,6 +59,8 @@ pub(crate) struct Report {
     misshapen: BTreeSet<String>,
     /// The shape has been looked at, and rules report now.
     is_settled: bool,
+    /// The words of a definition that had to be mended, as its author wrote it.
+    written: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -139,9 +143,14 @@ impl Report {
         self.is_settled = true;
     }
 
-    /// Whether the rules look at a definition that had to be mended.
-    pub(crate) fn is_mended(&self) -> bool {
-        !self.misshapen.is_empty()
+    /// Keeps the words of a definition that is about to be mended.
+    pub(crate) fn remember_words(&mut self, definition: &Value) {
+        self.written = templates::written_words(definition);
+    }
+
+    /// Whether a word stood in the definition before it was mended.
+    pub(crate) fn was_written(&self, word: &str) -> bool {
+        self.written.contains(word)
     }
 
     /// Whether more findings of this severity would not be kept.

@@ -5,6 +5,8 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use serde_json::Value;
+
 use super::Report;
 use crate::definition::{Confirmation, Count, LoopKind, PlainStep, Step, Workflow};
 use crate::finding::{Code, Severity};
@@ -39,7 +41,7 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
             is_known || found.bound.contains(&name) || runners.bound(found.top).any(|it| it == name)
         };
         // In a mended definition, what sets the variable may have been mended away.
-        if report.is_mended() {
+        if report.was_written(head) {
             continue;
         }
         if report.is_full(Severity::Warning) {
@@ -196,11 +198,39 @@ fn words(workflow: &Workflow) -> HashSet<&str> {
     known
 }
 
+/// Every word that stands in a definition outside of slots, before any of it is mended, and the names that
+/// loops bind by themselves: whatever sets a variable, its name is among these.
+pub(crate) fn written_words(definition: &Value) -> HashSet<String> {
+    fn collect(value: &Value, words: &mut HashSet<String>) {
+        match value {
+            Value::String(text) => {
+                for piece in pieces(text) {
+                    if let Piece::Text(text) = piece {
+                        let found = text.split(|c| !is_inner(c)).filter(|word| !word.is_empty());
+                        words.extend(found.map(str::to_owned));
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, words)),
+            Value::Object(fields) => fields.values().for_each(|field| collect(field, words)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut words: HashSet<String> =
+        ["currentIteration", "currentItem", "currentIndex"].map(str::to_owned).into();
+    collect(definition, &mut words);
+    words
+}
+
+/// What a name may consist of.
+fn is_inner(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$')
+}
+
 /// Adds the words that name a variable: those in quotes or backticks, those that are given a value, those
 /// that are no plain words at all, and every word of a text that speaks of the context. That a prompt
 /// mentions "the module" sets no `module`.
 fn add_words<'w>(text: &'w str, known: &mut HashSet<&'w str>) {
-    let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
     let tells = text.contains("context") || text.contains("variable");
     for piece in pieces(text) {
         let Piece::Text(text) = piece else {
