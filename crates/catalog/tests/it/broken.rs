@@ -1,5 +1,7 @@
 //! A broken file hides nothing else, and its id answers with what is wrong.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 #[test]
@@ -58,4 +60,46 @@ fn findings_name_their_file() {
     let snapshot = catalog.snapshot();
     let file = snapshot.get("x").unwrap().findings[0].file.as_deref().unwrap().to_owned();
     assert!(file.ends_with("x.json") && file.contains("sub"), "{file}");
+}
+
+/// Files come and go while the folder is read: what stays is served each time, and what vanished is not
+/// reported as broken.
+#[test]
+fn files_that_vanish_while_they_are_read_hide_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "stays.json", &definition("stays", "S"));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for number in 0..40 {
+                    // Renamed into place, so that it is whole whenever it is there.
+                    write(home.path(), "new.tmp", &definition(&format!("goes-{number}"), "G"));
+                    let path = home.path().join(format!("goes-{number}.json"));
+                    fs::rename(home.path().join("new.tmp"), path).unwrap();
+                }
+                for number in 0..40 {
+                    fs::remove_file(home.path().join(format!("goes-{number}.json"))).unwrap();
+                }
+            }
+        });
+        // Ends the other thread too where an assertion fails.
+        let _end = End(&is_over);
+        for _ in 0..200 {
+            let catalog = open(home.path());
+            let snapshot = catalog.snapshot();
+            assert!(snapshot.get("stays").is_some_and(|entry| entry.workflow.is_some()));
+            let broken: Vec<_> =
+                snapshot.entries().iter().filter(|e| e.workflow.is_none()).collect();
+            assert!(broken.is_empty(), "{broken:?}");
+        }
+    });
+}
+
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
