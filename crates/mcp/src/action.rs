@@ -4,6 +4,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::asking::{Answers, Ask};
+
 use crate::content::{Page, Prompt, Resource, ResourceTemplate, ResourceText};
 use crate::jsonrpc::Error;
 
@@ -14,8 +16,10 @@ pub enum Action {
     Reply(String),
     /// Something that the client should know.
     Notify(String),
+    /// A request of ours; the client's answer comes in like any other message.
+    Ask(String),
     /// Carry this out, and hand the outcome to [`crate::Connection::finish`].
-    Call { ticket: Ticket, call: Call },
+    Call { ticket: Ticket, call: Call, context: Context },
     /// Nobody waits for this call any more.
     Cancel(Ticket),
     /// For the log: something is odd, and was dealt with.
@@ -28,8 +32,27 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub(crate) u64);
 
+/// What goes with a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Context {
+    /// The client's user can be asked: [`Outcome::Ask`].
+    pub can_ask: bool,
+    /// The client wants to hear how it goes: [`crate::Connection::progress`].
+    pub wants_progress: bool,
+    /// What the user answered, where this call is made again because it asked.
+    pub answers: Option<Answers>,
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Progress {
+    pub done: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
 /// Something that only the host can answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Call {
     /// A tool of the server's, with its arguments: an object. As a method of its own it answers whole,
     /// and never by pages.
@@ -100,6 +123,10 @@ pub enum Outcome {
     },
     /// A cursor, a prompt's name or an argument that makes no sense.
     BadParams(String),
+    /// The client's user must be asked first. The call is then made again, with the answers.
+    Ask(Box<Ask>),
+    /// Too many calls are waiting already.
+    Busy,
     /// We failed. The log says how.
     Fault,
 }

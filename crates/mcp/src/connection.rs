@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{Action, Changed, Outcome, Ticket};
+use crate::action::{Action, Call, Changed, Context, Outcome, Progress, Ticket};
+use crate::asking::Asking;
 use crate::dispatch::{Shape, Step, outcome};
-use crate::era::{legacy, modern};
+use crate::era::{Origin, legacy, modern};
 use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
@@ -30,6 +31,8 @@ pub struct Connection {
     pub(crate) transport: Transport,
     /// What the handshake came to.
     pub(crate) revision: Option<Revision>,
+    /// By the handshake, the client's user can be asked.
+    pub(crate) can_ask: bool,
     /// The resources that a legacy client has subscribed to.
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
@@ -52,6 +55,18 @@ struct Pending {
     revision: Revision,
     shape: Shape,
     batch: Option<u64>,
+    can_ask: bool,
+    telling: Option<Telling>,
+    /// What its user has been asked, and has not answered yet.
+    asking: Option<Asking>,
+}
+
+/// Progress that the client wants to hear about.
+#[derive(Debug)]
+struct Telling {
+    token: Box<RawValue>,
+    /// What was told last: it must grow.
+    done: f64,
 }
 
 /// Answers that go out together, once the last is there.
@@ -68,6 +83,7 @@ impl Connection {
             server,
             transport,
             revision: None,
+            can_ask: false,
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
             pending: HashMap::new(),
@@ -106,14 +122,48 @@ impl Connection {
 
     /// Takes the outcome of a call. One that was cancelled meanwhile is nobody's business any more.
     pub fn finish(&mut self, ticket: Ticket, result: Outcome, actions: &mut Vec<Action>) {
-        let Some(Pending { id, revision, shape, batch }) = self.pending.remove(&ticket) else {
+        let Some(mut pending) = self.pending.remove(&ticket) else {
             return;
         };
-        let reply = match outcome(&self.server, revision, shape, result) {
+        let Pending { revision, shape, can_ask, .. } = pending;
+        let traits = revision.traits();
+        let result = match result {
+            Outcome::Ask(ask) if can_ask && !traits.is_modern && !ask.forms.is_empty() => {
+                let new_id = || {
+                    self.counter += 1;
+                    format!("ask-{}", self.counter)
+                };
+                let (asking, requests) = Asking::begin(*ask, &traits, new_id);
+                actions.extend(requests.into_iter().map(Action::Ask));
+                pending.asking = Some(asking);
+                self.pending.insert(ticket, pending);
+                return;
+            }
+            result => outcome(&self.server, revision, shape, can_ask, result),
+        };
+        let Pending { id, batch, .. } = pending;
+        let reply = match result {
             Ok(result) => jsonrpc::result(&id, &result),
             Err(error) => jsonrpc::error(Some(&id), &error),
         };
         self.reply(Some(&id), reply, batch, actions);
+    }
+
+    /// Tells how far a call has come, if its client wants to hear it. What does not grow is not told.
+    pub fn progress(&mut self, ticket: Ticket, progress: &Progress, actions: &mut Vec<Action>) {
+        let telling = self.pending.get_mut(&ticket).and_then(|pending| pending.telling.as_mut());
+        let Some(telling) = telling.filter(|telling| progress.done > telling.done) else {
+            return;
+        };
+        telling.done = progress.done;
+        let mut params = json!({"progressToken": telling.token, "progress": progress.done});
+        if let Some(total) = progress.total {
+            params["total"] = json!(total);
+        }
+        if let Some(message) = &progress.message {
+            params["message"] = json!(message);
+        }
+        actions.push(Action::Notify(jsonrpc::notification("notifications/progress", &params)));
     }
 
     /// Tells who wants to know.
@@ -177,8 +227,11 @@ impl Connection {
         match message {
             Ok(Message::Request(request)) => self.request(&request, batch, actions),
             Ok(Message::Notification { method, params }) => self.notified(&method, params, actions),
-            // Nothing was asked, so nothing is answered.
-            Ok(Message::Response) => {}
+            Ok(Message::Response { id, result }) => {
+                if let Some(id) = id {
+                    self.answered(&id, result, actions);
+                }
+            }
             Err(Rejected { id, error }) => {
                 self.join_batch(batch);
                 let reply = jsonrpc::error(id.as_ref(), &error);
@@ -189,11 +242,11 @@ impl Connection {
 
     fn request(&mut self, request: &Request<'_>, batch: Option<u64>, actions: &mut Vec<Action>) {
         self.join_batch(batch);
-        let is_modern = modern::is_modern(request);
+        let meta = modern::meta(request);
         let step = if batch.is_some() && request.method == "initialize" {
             Err(Error::invalid_request("`initialize` must not be part of a batch"))
-        } else if is_modern {
-            modern::request(self, request)
+        } else if let Some(meta) = &meta {
+            modern::request(self, request, meta)
         } else {
             legacy::request(self, request)
         };
@@ -208,14 +261,16 @@ impl Connection {
                 actions.push(Action::Close);
             }
             Ok(Step::Call(call, shape)) => {
-                self.warn_if_in_flight(id, actions);
-                self.counter += 1;
-                let ticket = Ticket(self.counter);
-                let handshake = self.revision.unwrap_or(modern::REVISION);
-                let revision = if is_modern { modern::REVISION } else { handshake };
-                let pending = Pending { id: id.clone(), revision, shape, batch };
-                self.pending.insert(ticket, pending);
-                actions.push(Action::Call { ticket, call });
+                let origin = match (&meta, self.revision) {
+                    (None, Some(revision)) => Ok(legacy::origin(self, request, revision)),
+                    (meta, _) => modern::origin(request, meta.as_ref().unwrap_or(&Value::Null)),
+                };
+                match origin {
+                    Ok(origin) => self.call(id, call, shape, origin, batch, actions),
+                    Err(error) => {
+                        self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
+                    }
+                }
             }
             Ok(Step::Listen(_)) if self.listeners.len() >= SUBSCRIPTIONS_MAX => {
                 let error = too_many_subscriptions();
@@ -234,6 +289,54 @@ impl Connection {
             Err(error) => {
                 self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
             }
+        }
+    }
+
+    fn call(
+        &mut self,
+        id: &Id,
+        call: Call,
+        shape: Shape,
+        origin: Origin,
+        batch: Option<u64>,
+        actions: &mut Vec<Action>,
+    ) {
+        self.warn_if_in_flight(id, actions);
+        self.counter += 1;
+        let ticket = Ticket(self.counter);
+        let Origin { revision, can_ask, progress_token, answers } = origin;
+        let token = progress_token.filter(|_| revision.traits().progress);
+        let telling = token.map(|token| Telling { token, done: f64::NEG_INFINITY });
+        let context = Context { can_ask, wants_progress: telling.is_some(), answers };
+        let id = id.clone();
+        let pending = Pending { id, revision, shape, batch, can_ask, telling, asking: None };
+        self.pending.insert(ticket, pending);
+        actions.push(Action::Call { ticket, call, context });
+    }
+
+    /// The client has answered something. Once nothing is open any more, the call that asked is made again.
+    fn answered(&mut self, id: &Id, result: Option<&RawValue>, actions: &mut Vec<Action>) {
+        let Ok(id) = serde_json::from_str::<String>(id.as_json()) else {
+            return;
+        };
+        let mut waiting = self.pending.iter_mut();
+        let Some((ticket, pending)) = waiting.find(|(_, pending)| {
+            pending.asking.as_ref().is_some_and(|asking| asking.has_asked(&id))
+        }) else {
+            return;
+        };
+        if let Some(asking) = &mut pending.asking
+            && !asking.answer(&id, result)
+        {
+            let warning = "the client could not ask its user; this counts as no choice";
+            actions.push(Action::Warn(warning.to_owned()));
+        }
+        if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {
+            let (call, answers) = asking.finish();
+            let wants_progress = pending.telling.is_some();
+            let can_ask = pending.can_ask;
+            let context = Context { can_ask, wants_progress, answers: Some(answers) };
+            actions.push(Action::Call { ticket: *ticket, call, context });
         }
     }
 
@@ -266,7 +369,15 @@ impl Connection {
         let cancelled = self.pending.extract_if(|_, pending| is_wanted(&pending.id));
         let cancelled: Vec<(Ticket, Pending)> = cancelled.collect();
         for (ticket, pending) in cancelled {
-            actions.push(Action::Cancel(ticket));
+            match &pending.asking {
+                // Nobody carries the call out now; the question is taken back instead.
+                Some(asking) => actions.extend(asking.open_ids().map(|id| {
+                    let params = json!({"requestId": id, "reason": "no longer needed"});
+                    let method = "notifications/cancelled";
+                    Action::Notify(jsonrpc::notification(method, &params))
+                })),
+                None => actions.push(Action::Cancel(ticket)),
+            }
             self.leave_batch_if_any(pending.batch, actions);
         }
     }

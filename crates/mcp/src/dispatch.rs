@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::action::{Call, Outcome, Reference, completion};
+use crate::asking::{cannot_ask, input_required};
 use crate::jsonrpc::{Error, params};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
@@ -156,6 +157,7 @@ pub(crate) fn outcome(
     server: &Server,
     revision: Revision,
     shape: Shape,
+    can_ask: bool,
     outcome: Outcome,
 ) -> Result<String, Error> {
     let traits = revision.traits();
@@ -202,6 +204,11 @@ pub(crate) fn outcome(
             Err(Error::new(-32002, "Resource not found", json!({"uri": uri})))
         }
         Outcome::BadParams(details) => Err(Error::invalid_params(details)),
+        Outcome::Ask(_) if !can_ask => Err(cannot_ask()),
+        Outcome::Ask(ask) if traits.is_modern => Ok(input_required(server, *ask)),
+        // Whoever has begun with a handshake is asked by a request, and that something.
+        Outcome::Ask(_) => Err(Error::internal()),
+        Outcome::Busy => Err(Error::busy()),
         Outcome::Fault => Err(Error::internal()),
     }
 }
@@ -216,10 +223,8 @@ fn tool_result(server: &Server, revision: Revision, text: &str, structured: &str
         result.push_str(structured);
     }
     if traits.is_modern {
-        let info = server.info(revision);
-        result.push_str(&format!(
-            r#","resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{info}}}"#
-        ));
+        let meta = server.meta(revision);
+        result.push_str(&format!(r#","resultType":"complete","_meta":{meta}"#));
     }
     result.push('}');
     result

@@ -60,6 +60,17 @@ impl Error {
         Self::new(-32602, "Invalid params", json!({"details": details.to_string()}))
     }
 
+    /// The client cannot do what is needed.
+    pub(crate) fn missing_capability(required: Value) -> Self {
+        let data = json!({"requiredCapabilities": required});
+        Self::new(-32021, "Missing required client capability", data)
+    }
+
+    pub(crate) fn busy() -> Self {
+        let details = "too many calls are waiting already; try again when one has been answered";
+        Self::new(-32000, "Server busy", json!({"details": details}))
+    }
+
     /// Ours. The particulars are in the log alone.
     pub fn internal() -> Self {
         Self::new(-32603, "Internal error", json!({"details": "see the server's log"}))
@@ -74,8 +85,11 @@ pub(crate) enum Message<'a> {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
-    /// An answer to something that was asked of the client.
-    Response,
+    /// An answer to something that was asked of the client; an error is no more than none.
+    Response {
+        id: Option<Id>,
+        result: Option<&'a RawValue>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -204,7 +218,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
     if envelope.method.is_none() && envelope.error.is_some() && (envelope.id.is_none() || is_null) {
         // A client's complaint about a line of ours that it could not read. To answer it with a
         // complaint of ours could go on for ever.
-        return Ok(Message::Response);
+        return Ok(Message::Response { id: None, result: None });
     }
     if envelope.id.is_some() && id.is_none() {
         return Err(reject("`id` must be a string or a number"));
@@ -212,7 +226,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
     let Some(method) = envelope.method else {
         let is_answer = envelope.result.is_some() != envelope.error.is_some();
         return if is_answer && id.is_some() {
-            Ok(Message::Response)
+            Ok(Message::Response { id, result: envelope.result })
         } else {
             Err(reject("`method` is missing"))
         };
@@ -305,6 +319,14 @@ pub(crate) fn error(id: Option<&Id>, error: &Error) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, json!(error))
 }
 
+pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"method":{},"params":{params}}}"#,
+        json!(id),
+        json!(method)
+    )
+}
+
 pub(crate) fn notification(method: &str, params: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json!(method))
 }
@@ -319,7 +341,7 @@ mod tests {
                 format!("request {} {}", request.id.as_json(), request.method)
             }
             Ok(Message::Notification { method, .. }) => format!("notification {method}"),
-            Ok(Message::Response) => "response".to_owned(),
+            Ok(Message::Response { .. }) => "response".to_owned(),
             Err(rejected) => {
                 let id = rejected.id.as_ref().map_or("null", Id::as_json);
                 format!("{} {id}", rejected.error.code)

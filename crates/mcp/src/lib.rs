@@ -2,6 +2,7 @@
 //! actions come out. Knows no workflow, calls no tool, waits for nothing.
 
 mod action;
+mod asking;
 mod connection;
 pub mod content;
 mod dispatch;
@@ -10,7 +11,8 @@ mod jsonrpc;
 mod revision;
 mod server;
 
-pub use action::{Action, Call, Changed, Outcome, Reference, Ticket};
+pub use action::{Action, Call, Changed, Context, Outcome, Progress, Reference, Ticket};
+pub use asking::{Answer, Answers, Ask, Form};
 pub use connection::{Connection, Transport};
 pub use jsonrpc::{Error, Id, params};
 pub use revision::{Revision, Traits};

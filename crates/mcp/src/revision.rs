@@ -35,6 +35,12 @@ pub struct Traits {
     pub bad_arguments_are_results: bool,
     /// List-changed notifications are promised. (The product's first protocol promises none.)
     pub list_changed: bool,
+    /// Progress is told to who wants to hear. (The product's first protocol tells none.)
+    pub progress: bool,
+    /// The client's user can be asked, if the client says so.
+    pub elicitation: bool,
+    /// There is more than one way to ask, and a request says which.
+    pub elicitation_modes: bool,
     /// Tools carry `outputSchema`.
     pub output_schema: bool,
     /// Tools carry `examples`, as the product's first protocol has it.
@@ -67,6 +73,9 @@ impl Revision {
             described_info: true,
             bad_arguments_are_results: false,
             list_changed: false,
+            progress: false,
+            elicitation: false,
+            elicitation_modes: false,
             output_schema: true,
             examples: true,
         };
@@ -76,6 +85,7 @@ impl Revision {
             annotations: true,
             completions_capability: true,
             list_changed: true,
+            progress: true,
             described_info: false,
             output_schema: false,
             examples: false,
@@ -86,6 +96,7 @@ impl Revision {
             batches: false,
             structured_content: true,
             titles: true,
+            elicitation: true,
             output_schema: true,
             ..SECOND
         };
@@ -93,6 +104,7 @@ impl Revision {
             name: "2025-11-25",
             described_info: true,
             bad_arguments_are_results: true,
+            elicitation_modes: true,
             ..THIRD
         };
         const MODERN: Traits = Traits { name: "2026-07-28", is_modern: true, ..FOURTH };

@@ -78,6 +78,11 @@ impl Server {
         capabilities
     }
 
+    /// Who says it, for a revision that wants to know with every result.
+    pub(crate) fn meta(&self, revision: Revision) -> Value {
+        json!({"io.modelcontextprotocol/serverInfo": self.info(revision)})
+    }
+
     /// A result with what its revision wants in every result.
     pub(crate) fn complete(
         &self,
@@ -89,7 +94,7 @@ impl Server {
             return result;
         }
         result["resultType"] = json!("complete");
-        result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": self.info(revision)});
+        result["_meta"] = self.meta(revision);
         match caching {
             Caching::None => {}
             Caching::List => {

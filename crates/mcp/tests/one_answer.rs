@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcp::content::{Page, ResourceText, Tool};
-use mcp::{Action, Changed, Connection, Error, Outcome, Server, Ticket, Transport};
+use mcp::{
+    Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Server, Ticket,
+    Transport,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -23,6 +26,10 @@ enum Event {
     Finish(Index, u8),
     /// The client takes back one of its requests, finished or not.
     Cancel(Index),
+    /// The client answers something that it was asked.
+    Answer(Index, u8),
+    /// The host says how far one of its calls has come.
+    Progress(Index, u8),
     Changed,
 }
 
@@ -38,9 +45,9 @@ enum Line {
     Quiet(&'static str),
 }
 
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+const META: &str = r#""_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
-const METHODS: [(&str, &str); 20] = [
+const METHODS: [(&str, &str); 22] = [
     ("ping", ""),
     ("tools/list", ""),
     ("tools/list", r#""cursor":"x""#),
@@ -48,6 +55,11 @@ const METHODS: [(&str, &str); 20] = [
     ("tools/call", r#""name":"waits","arguments":{"a":1}"#),
     ("tools/call", r#""name":"waits","arguments":[]"#),
     ("tools/call", r#""name":"unknown""#),
+    (
+        "tools/call",
+        r#""name":"waits","requestState":"s","inputResponses":{"q":{"action":"accept"}}"#,
+    ),
+    ("tools/call", r#""name":"waits","inputResponses":{"q":5}"#),
     ("tools/call", ""),
     ("waits", ""),
     ("waits", r#""a":1"#),
@@ -110,7 +122,8 @@ fn line() -> impl Strategy<Value = Line> {
         },
     );
     let initialize = prop::sample::select(VERSIONS.to_vec()).prop_map(|version| {
-        let params = json!({"protocolVersion": version, "capabilities": {}});
+        let capabilities = json!({"elicitation": {}});
+        let params = json!({"protocolVersion": version, "capabilities": capabilities});
         Line::Request("initialize", params.to_string())
     });
     prop_oneof![
@@ -128,6 +141,8 @@ fn event() -> impl Strategy<Value = Event> {
         3 => prop::collection::vec(line(), 1..6).prop_map(Event::Batch),
         3 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Finish(which, how)),
         2 => any::<Index>().prop_map(Event::Cancel),
+        2 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Answer(which, how)),
+        1 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Progress(which, how)),
         1 => Just(Event::Changed),
     ]
 }
@@ -136,7 +151,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn outcome_of(how: u8) -> Outcome {
     let texts = || ("text".to_owned(), r#"{"a":1}"#.to_owned());
     let error = || Error::new(-32001, "Workflow not found", json!({"workflowId": "x"}));
-    match how % 11 {
+    match how % 14 {
         0..=2 => Outcome::Tool { text: texts().0, structured: texts().1 },
         3 => Outcome::Refused { advice: texts().0, error: error() },
         4 => Outcome::BadArguments(texts().0),
@@ -145,6 +160,13 @@ fn outcome_of(how: u8) -> Outcome {
         7 => Outcome::Completion { values: Vec::new(), total: 0 },
         8 => Outcome::NoResource { uri: texts().0 },
         9 => Outcome::BadParams(texts().0),
+        10 => Outcome::Busy,
+        11 | 12 => {
+            let form = || Form { message: texts().0, schema: json!({"type": "object"}) };
+            let forms = ["q", "r"].map(|name| (name.to_owned(), form()));
+            let forms = forms.into_iter().take(usize::from(how % 3)).collect();
+            Outcome::Ask(Box::new(Ask { call: Call::ListTemplates, forms, state: None }))
+        }
         _ => Outcome::Fault,
     }
 }
@@ -174,6 +196,8 @@ struct World {
     /// Those that were taken back: once at most.
     cancelled: Vec<Value>,
     waiting: Vec<Ticket>,
+    /// What the client was asked and has not answered, by id.
+    asked: Vec<String>,
     may_batch: bool,
     is_closed: bool,
 }
@@ -187,6 +211,7 @@ impl World {
             due: HashMap::new(),
             cancelled: Vec::new(),
             waiting: Vec::new(),
+            asked: Vec::new(),
             may_batch: false,
             is_closed: false,
         }
@@ -257,7 +282,16 @@ impl World {
                 let changed = Changed { lists: true, uris: vec!["a:b".to_owned()] };
                 self.connection.changed(&changed, &mut actions);
             }
-            Event::Finish(..) | Event::Cancel(_) => {}
+            Event::Answer(which, how) if !self.asked.is_empty() => {
+                let id = self.asked.swap_remove(which.index(self.asked.len()));
+                self.send(&answer_of(&id, *how));
+            }
+            Event::Progress(which, how) if !self.waiting.is_empty() => {
+                let ticket = self.waiting[which.index(self.waiting.len())];
+                let progress = Progress { done: f64::from(*how), ..Progress::default() };
+                self.connection.progress(ticket, &progress, &mut actions);
+            }
+            Event::Finish(..) | Event::Cancel(_) | Event::Answer(..) | Event::Progress(..) => {}
         }
         self.take(actions);
     }
@@ -276,6 +310,19 @@ impl World {
                 Action::Notify(text) => {
                     let message: Value = serde_json::from_str(&text).unwrap();
                     assert!(message["method"].is_string() && message.get("id").is_none(), "{text}");
+                    if message["method"] == "notifications/cancelled" {
+                        let id = message["params"]["requestId"].as_str().unwrap();
+                        let at = self.asked.iter().position(|asked| asked == id);
+                        // An answer that is under way comes too late, and harms nobody.
+                        self.asked.remove(at.unwrap());
+                    }
+                }
+                Action::Ask(text) => {
+                    let message: Value = serde_json::from_str(&text).unwrap();
+                    assert_eq!(message["method"], "elicitation/create");
+                    let id = message["id"].as_str().unwrap().to_owned();
+                    assert!(!self.asked.contains(&id), "an id of ours is used once");
+                    self.asked.push(id);
                 }
                 Action::Call { ticket, .. } => {
                     assert!(!self.waiting.contains(&ticket), "a ticket is used once");
@@ -285,7 +332,8 @@ impl World {
                     assert!(self.waiting.contains(&ticket), "only what waits can be cancelled");
                     // The host may be too late with it: it stays among those that it will finish.
                 }
-                Action::Warn(_) => panic!("every id is used once"),
+                // Every request has an id of its own here.
+                Action::Warn(warning) => assert!(warning.contains("could not ask"), "{warning}"),
                 Action::Close => self.is_closed = true,
             }
         }
@@ -304,13 +352,31 @@ impl World {
     }
 }
 
+/// Good, bad, and none that can be read.
+fn answer_of(id: &str, how: u8) -> String {
+    let outcome = match how % 5 {
+        0 => r#""result":{"action":"accept","content":{"a":1}}"#,
+        1 => r#""result":{"action":"decline"}"#,
+        2 => r#""result":{"action":"shrug"}"#,
+        3 => r#""result":7"#,
+        _ => r#""error":{"code":-1,"message":"no"}"#,
+    };
+    format!(r#"{{"jsonrpc":"2.0","id":"{id}",{outcome}}}"#)
+}
+
 fn check(events: &[Event]) {
     let mut world = World::new();
     events.iter().for_each(|event| world.happen(event));
-    while let Some(ticket) = world.waiting.pop() {
-        let mut actions = Vec::new();
-        world.connection.finish(ticket, outcome_of(ticket_count(&world)), &mut actions);
-        world.take(actions);
+    loop {
+        if let Some(ticket) = world.waiting.pop() {
+            let mut actions = Vec::new();
+            world.connection.finish(ticket, outcome_of(ticket_count(&world) % 10), &mut actions);
+            world.take(actions);
+        } else if let Some(id) = world.asked.pop() {
+            world.send(&answer_of(&id, 0));
+        } else {
+            break;
+        }
     }
     // It lives, and its end is the answer to `shutdown`, with those of the streams before it.
     world.send(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);

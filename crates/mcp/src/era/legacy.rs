@@ -1,8 +1,12 @@
 //! The era of the handshake, 2024-11-05 to 2025-11-25, and the product's first protocol, which is spoken
 //! over stdio besides: tools as methods of their own, and `shutdown`.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::Origin;
+use crate::asking::can_ask;
 use crate::connection::{Connection, SUBSCRIPTIONS_MAX, Transport, too_many_subscriptions};
 use crate::dispatch::{Shape, Step, Uri, object, shared};
 use crate::jsonrpc::{Error, Request, params};
@@ -50,6 +54,31 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
     shared(&connection.server, revision, &request.method, request.params)
 }
 
+/// What the handshake and the request say about the client.
+pub(crate) fn origin(connection: &Connection, request: &Request<'_>, revision: Revision) -> Origin {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Meta<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Meta<'a> {
+        #[serde(borrow)]
+        progress_token: &'a RawValue,
+    }
+    // Most requests have no such text at all.
+    let params = request.params.filter(|params| params.get().contains("progressToken"));
+    let fields: Option<Fields<'_>> =
+        params.and_then(|params| serde_json::from_str(params.get()).ok());
+    Origin {
+        revision,
+        can_ask: connection.can_ask,
+        progress_token: fields.and_then(|fields| super::progress_token(fields.meta.progress_token)),
+        answers: None,
+    }
+}
+
 /// The handshake. Any of the four revisions is echoed; a client of the modern era that tries is offered
 /// the newest of them; everything else is refused, and may try again.
 fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
@@ -64,11 +93,12 @@ fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step
         Some(revision) => revision,
         None => return Err(unsupported(wanted)),
     };
-    match fields.get("capabilities") {
-        Some(Value::Object(_)) => {}
+    let capabilities = match fields.get("capabilities") {
+        Some(capabilities @ Value::Object(_)) => capabilities,
         Some(_) => return Err(Error::invalid_params("capabilities must be an object")),
         None => return Err(Error::invalid_params("capabilities is required")),
-    }
+    };
+    connection.can_ask = can_ask(capabilities, &revision.traits());
     connection.revision = Some(revision);
     connection.subscribed.clear();
     let server = &connection.server;

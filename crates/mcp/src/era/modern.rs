@@ -1,8 +1,12 @@
 //! The era without a handshake, from 2026-07-28: every request says for itself which revision it speaks
 //! and what its client can do.
 
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::Origin;
+use crate::asking::{brought, can_ask};
 use crate::connection::Connection;
 use crate::dispatch::{Step, shared};
 use crate::jsonrpc::{Error, Request, params};
@@ -14,27 +18,42 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
-/// Whether a request belongs to this era: by its method, or by either key of its `_meta`.
-pub(crate) fn is_modern(request: &Request<'_>) -> bool {
-    if matches!(&*request.method, "server/discover" | "subscriptions/listen") {
-        return true;
+/// The `_meta` of a request that belongs to this era, by its method or by either key. None: it does not.
+pub(crate) fn meta(request: &Request<'_>) -> Option<Value> {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: &'a RawValue,
     }
+    let is_ours = matches!(&*request.method, "server/discover" | "subscriptions/listen");
     // Most legacy requests have no such text at all, and are told apart without parsing.
-    let text = request.params.map_or("", |params| params.get());
-    if !text.contains(VERSION) && !text.contains(CAPABILITIES) {
-        return false;
+    let text = request.params.map_or("", RawValue::get);
+    if !is_ours && !text.contains(VERSION) && !text.contains(CAPABILITIES) {
+        return None;
     }
-    let meta = meta(request);
-    meta.get(VERSION).is_some() || meta.get(CAPABILITIES).is_some()
+    let fields: Option<Fields<'_>> = serde_json::from_str(text).ok();
+    let meta = fields.and_then(|fields| serde_json::from_str(fields.meta.get()).ok());
+    let meta: Value = meta.unwrap_or_default();
+    (is_ours || meta.get(VERSION).is_some() || meta.get(CAPABILITIES).is_some()).then_some(meta)
 }
 
-fn meta(request: &Request<'_>) -> Value {
-    let fields: Result<Value, Error> = params(request.params);
-    fields.ok().and_then(|mut fields| Some(fields.get_mut("_meta")?.take())).unwrap_or_default()
+/// What a request says about its client, and what it brings back from its user.
+pub(crate) fn origin(request: &Request<'_>, meta: &Value) -> Result<Origin, Error> {
+    let may_bring = matches!(&*request.method, "tools/call" | "prompts/get" | "resources/read");
+    let token = meta.get("progressToken").and_then(|token| to_raw_value(token).ok());
+    Ok(Origin {
+        revision: REVISION,
+        can_ask: can_ask(&meta[CAPABILITIES], &REVISION.traits()),
+        progress_token: token.and_then(|token| super::progress_token(&token)),
+        answers: if may_bring { brought(request.params)? } else { None },
+    })
 }
 
-pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
-    let meta = meta(request);
+pub(crate) fn request(
+    connection: &mut Connection,
+    request: &Request<'_>,
+    meta: &Value,
+) -> Result<Step, Error> {
     let Some(version) = meta.get(VERSION).and_then(Value::as_str) else {
         return Err(Error::invalid_params(format!("_meta[\"{VERSION}\"] is required")));
     };

@@ -175,11 +175,11 @@ impl Session<'_> {
         while !self.actions.is_empty() {
             for action in std::mem::take(&mut self.actions) {
                 match action {
-                    Action::Reply(text) | Action::Notify(text) => {
+                    Action::Reply(text) | Action::Notify(text) | Action::Ask(text) => {
                         self.replies.extend_from_slice(text.as_bytes());
                         self.replies.push(b'\n');
                     }
-                    Action::Call { ticket, call } => {
+                    Action::Call { ticket, call, .. } => {
                         let outcome = self.host.carry_out(call);
                         self.connection.finish(ticket, outcome, &mut self.actions);
                     }
