@@ -48,14 +48,23 @@ impl Change {
 }
 
 impl Catalog {
-    /// Loads everything that the sources hold.
+    /// A catalogue that is empty until [`Catalog::load`] fills it.
+    pub fn new(sources: Vec<Source>) -> Self {
+        Self { sources, current: RwLock::default(), reloading: Mutex::new(()) }
+    }
+
+    /// A catalogue with everything that the sources hold.
     pub fn open(sources: Vec<Source>) -> Self {
-        let (reports, entries) = load(&sources, &Known::default());
-        Self {
-            sources,
-            current: RwLock::new(Arc::new(Snapshot::new(reports, entries))),
-            reloading: Mutex::new(()),
-        }
+        let catalog = Self::new(sources);
+        catalog.load();
+        catalog
+    }
+
+    /// Loads everything that the sources hold.
+    pub fn load(&self) {
+        let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let (reports, entries) = load(&self.sources, &Known::default());
+        self.replace(Arc::new(Snapshot::new(reports, entries)));
     }
 
     /// The catalogue as it is now. Hold it as long as an answer takes: it does not change.
@@ -92,8 +101,12 @@ impl Catalog {
         let (reports, entries) = load(&self.sources, &known);
         let after = Arc::new(Snapshot::new(reports, entries));
         let change = Change::between(&before, &after);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = after;
+        self.replace(after);
         let rest = known.rest_ms.into_inner();
         (change, (rest > 0).then(|| Duration::from_millis(rest)))
+    }
+
+    fn replace(&self, snapshot: Arc<Snapshot>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use catalog::{Catalog, Change, Snapshot, Source, Watch};
+use catalog::{Catalog, Change, Snapshot, Source, SourceState, Watch};
 use engine::{Checker, Next, Progress, Verdict};
 use serde::Serialize;
 use workflow::limits::is_id;
@@ -42,16 +42,33 @@ pub(crate) struct Filter {
 
 impl App {
     pub(crate) fn open(sources: Vec<Source>) -> Self {
-        Self { catalog: Arc::new(Catalog::open(sources)), checker: Checker::default() }
+        let app = Self::unloaded(sources);
+        app.catalog.load();
+        app
+    }
+
+    /// Knows no workflow until its catalogue is loaded.
+    pub(crate) fn unloaded(sources: Vec<Source>) -> Self {
+        Self { catalog: Arc::new(Catalog::new(sources)), checker: Checker::default() }
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.catalog.snapshot()
     }
 
-    /// Keeps the catalogue current; `changed` is told what a reload changed.
-    pub(crate) fn watch(&self, changed: impl FnMut(&Change) + Send + 'static) -> io::Result<Watch> {
-        Watch::start(Arc::clone(&self.catalog), changed)
+    /// Loads the catalogue and keeps it current; to be carried out by whoever has the time. `loaded` is
+    /// told once, `changed` what a reload changed.
+    pub(crate) fn loading(
+        &self,
+        loaded: impl FnOnce(&Snapshot) + Send + 'static,
+        changed: impl FnMut(&Change) + Send + 'static,
+    ) -> impl FnOnce() -> io::Result<Watch> + Send + 'static {
+        let catalog = Arc::clone(&self.catalog);
+        move || {
+            catalog.load();
+            loaded(&catalog.snapshot());
+            Watch::start(catalog, changed)
+        }
     }
 
     pub(crate) fn check(
@@ -72,6 +89,17 @@ impl App {
             Refusal::Engine { id: id.to_owned(), refusal, findings }
         })
     }
+}
+
+/// The folders that somebody has asked for and that cannot be read, each in a sentence.
+pub(crate) fn missing_folders(snapshot: &Snapshot) -> Vec<String> {
+    let wanted = snapshot.sources.iter().filter(|report| report.source.is_explicit());
+    let messages = wanted.filter_map(|report| match report.state {
+        SourceState::Read => None,
+        SourceState::Missing => Some(format!("the folder `{}` does not exist", report.source)),
+        SourceState::Unreadable => Some(format!("the folder `{}` cannot be read", report.source)),
+    });
+    messages.collect()
 }
 
 pub(crate) fn list<'s>(snapshot: &'s Snapshot, filter: &Filter) -> Listing<'s> {

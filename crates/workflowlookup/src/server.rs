@@ -2,7 +2,10 @@
 
 mod catalogue;
 mod host;
+pub(crate) mod log;
 pub(crate) mod stdio;
 mod tools;
+mod wake;
+mod workers;
 
 pub(crate) use host::Host;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use catalog::{Kind, Snapshot, Source, SourceState};
+use catalog::{Kind, Source};
 use clap::Args;
 use etcetera::BaseStrategy;
 
 use super::{Terminal, terminal::YELLOW};
-use crate::app::App;
+use crate::app::{self, App};
 use crate::bundled::BUNDLED;
 
 #[derive(Debug, Args)]
@@ -54,10 +54,15 @@ impl SourceOptions {
         no_bundled.into_iter().chain(folders).collect()
     }
 
+    /// Leaves the loading for later.
+    pub(crate) fn unloaded(&self) -> App {
+        App::unloaded(self.sources())
+    }
+
     /// Loads everything, and says on standard error which folder that was asked for is not there.
     pub(crate) fn open(&self, terminal: &mut Terminal) -> std::io::Result<App> {
         let app = App::open(self.sources());
-        for message in missing(&app.snapshot()) {
+        for message in app::missing_folders(&app.snapshot()) {
             terminal.complain(YELLOW, "warning", &message, None)?;
         }
         Ok(app)
@@ -78,14 +83,4 @@ fn without_repetition(sources: Vec<Source>) -> Vec<Source> {
         place.is_none() || !places[at + 1..].contains(place)
     });
     kept.map(|(_, source)| source).collect()
-}
-
-fn missing(snapshot: &Snapshot) -> Vec<String> {
-    let wanted = snapshot.sources.iter().filter(|report| report.source.is_explicit());
-    let messages = wanted.filter_map(|report| match report.state {
-        SourceState::Read => None,
-        SourceState::Missing => Some(format!("the folder `{}` does not exist", report.source)),
-        SourceState::Unreadable => Some(format!("the folder `{}` cannot be read", report.source)),
-    });
-    messages.collect()
 }

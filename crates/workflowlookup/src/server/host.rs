@@ -1,10 +1,10 @@
-//! Carries out what a connection asks for. Everything here answers from memory.
+//! Carries out what a connection asks for: from memory and at once, or by work that takes its time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mcp::{Call, Outcome, Server};
+use mcp::{Call, Server};
 
+use super::workers::Carried;
 use super::{catalogue, tools};
 use crate::app::App;
 use crate::server::tools::Asker;
@@ -37,17 +37,12 @@ impl Host {
         Arc::clone(&self.server)
     }
 
-    /// Carries out a call. A panic is ours, and ends this call only.
-    pub(crate) fn carry_out(&self, call: Call) -> Outcome {
-        catch_unwind(AssertUnwindSafe(|| self.answer(call))).unwrap_or(Outcome::Fault)
-    }
-
-    fn answer(&self, call: Call) -> Outcome {
+    pub(crate) fn carry_out(&self, call: Call) -> Carried {
         let snapshot = self.app.snapshot();
-        match call {
+        let outcome = match call {
             Call::Tool { name, arguments, is_method } => {
                 let asker = if is_method { Asker::Method } else { Asker::Call };
-                tools::call(&self.app, name, &arguments, asker)
+                return tools::call(&self.app, name, &arguments, asker);
             }
             Call::ListResources { cursor } => {
                 catalogue::list_resources(&snapshot, cursor.as_deref())
@@ -61,7 +56,8 @@ impl Host {
             Call::Complete { reference, argument, typed } => {
                 catalogue::complete(&snapshot, &reference, &argument, &typed)
             }
-        }
+        };
+        outcome.into()
     }
 }
 

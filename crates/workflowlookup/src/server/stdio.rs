@@ -1,64 +1,76 @@
-//! The server on standard input and output: one thread, one poll. Calls answer from memory and are carried
+//! The server on standard input and output: one thread, one poll. Calls that answer from memory are carried
 //! out inline; replies are written together as long as a complete line is already here. A client that
 //! does not read makes us wait, never grow.
 
-use std::io::{self, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{Receiver, channel};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
 
-use mcp::{Action, Connection, Transport};
+use catalog::{Snapshot, Watch};
+use mcp::{Action, Call, Connection, Outcome, Server, Ticket, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::Host;
 use super::host::changed;
+use super::wake::{Wake, Waker, Woken};
+use super::workers::{Carried, Workers, guarded};
+use crate::app;
 
-/// The longest line that is read.
-const LINE_MAX: usize = 16 * 1024 * 1024;
-/// How much is read at once.
-const READ_BYTES: usize = 64 * 1024;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod wire_log;
+
+use lines::{LINE_MAX, Line, Lines};
+use wire_log::Direction;
+pub(crate) use wire_log::WireLog;
+
 /// A pipe that polls as writable takes this much without blocking.
 const WRITE_BYTES: usize = 4096;
 /// Replies are written when this much has come together, whatever else is here.
 const REPLIES_BYTES: usize = 256 * 1024;
 /// How long a client that does not read can keep us once we are told to go.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// The catalogue is loaded once the first answer is out, or when nobody speaks for this long.
+const SILENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Work that is done within this time keeps its place among the answers.
+const INLINE: Duration = Duration::from_millis(20);
+/// How long the end of the input waits for work under way.
+const GRACE: Duration = Duration::from_millis(500);
+/// How many pieces of news may wait for us. Whoever has more waits.
+const NEWS_MAX: usize = 16;
 /// How a closed reader shows: an error on a pipe, a hang-up on a socket, which is what some clients
 /// give us for a pipe.
 const GONE: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
 
 /// Serves until the input ends, the client shuts us down, it goes away, or a signal comes.
-pub(crate) fn serve(host: &Host) -> io::Result<()> {
-    let (wake, waker) = rustix::pipe::pipe()?;
-    let waker = std::sync::Arc::new(waker);
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
-    }
-    // The watcher wakes us by a byte of its own, told apart from a signal's by the change that it sends.
-    let (changes, inbox) = channel();
-    let watch_waker = std::sync::Arc::clone(&waker);
-    let watch = host.app().watch(move |change| {
-        // We are gone only when the process ends.
-        let _ = changes.send(changed(change));
-        let _ = rustix::io::write(&*watch_waker, b"w");
-    })?;
-    let mut session = Session {
-        host,
-        connection: Connection::new(host.server(), Transport::Stdio),
-        out: take_stdout()?,
-        wake,
-        inbox,
-        replies: Vec::new(),
-        actions: Vec::new(),
-        is_over: false,
-        is_told: false,
+pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
+    let (wake, waker) = Wake::new()?;
+    waker.on_signals()?;
+    let (news, inbox) = sync_channel(NEWS_MAX);
+    let loader_waker = waker.clone();
+    let ends = Ends { input: rustix::stdio::stdin(), output: take_stdout()?, wake, inbox };
+    let host_side = HostSide {
+        server: host.server(),
+        carry_out: Box::new(|call| host.carry_out(call)),
+        load: Some(Box::new(|| load(host, news, loader_waker))),
     };
+    let mut session = Session::new(ends, host_side, waker, wire_log);
     let served = session.run();
-    if served.is_err() {
+    if let Err(error) = &served {
+        tracing::error!("fatal: {error}");
         // The client may be gone too; the caller reports what went wrong.
         session.connection.fail(&mut session.actions);
         session.act();
         let _ = session.write();
     }
+    tracing::info!("ended");
+    // News first: its end sets a watcher free that waits to be heard.
+    let Session { inbox, watch, .. } = session;
+    drop(inbox);
     drop(watch);
     served
 }
@@ -71,100 +83,263 @@ fn take_stdout() -> io::Result<OwnedFd> {
     Ok(real)
 }
 
+/// Loads the catalogue on a thread of its own, and watches it from then on.
+fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Result<()> {
+    let tell = move |piece: News| {
+        // We are gone only when the process ends.
+        let _ = news.send(piece);
+        waker.wake();
+    };
+    let (tell_loaded, tell_change) = (tell.clone(), tell.clone());
+    let loading = host.app().loading(
+        move |snapshot| {
+            report(snapshot);
+            tell_loaded(News::Loaded);
+        },
+        move |change| tell_change(News::Changed(changed(change))),
+    );
+    let thread = std::thread::Builder::new().name("load".to_owned());
+    thread.spawn(move || match guarded_loading(loading) {
+        Ok(watch) => tell(News::Watching(watch)),
+        Err(error) => tell(News::NotWatching(error)),
+    })?;
+    Ok(())
+}
+
+fn report(snapshot: &Snapshot) {
+    for message in app::missing_folders(snapshot) {
+        tracing::warn!("{message}");
+    }
+    let workflows = snapshot.workflows().count();
+    let broken = snapshot.entries().len() - workflows;
+    if broken > 0 {
+        tracing::warn!(
+            "workflows that cannot be used: {broken}; `workflowlookup sources` says why"
+        );
+    }
+    tracing::info!(workflows, "the catalogue is loaded");
+}
+
+fn guarded_loading(loading: impl FnOnce() -> io::Result<Watch>) -> io::Result<Watch> {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(loading));
+    result.unwrap_or_else(|_| Err(io::Error::other("a panic, see the log")))
+}
+
+/// What other threads tell us.
+enum News {
+    /// The catalogue is there.
+    Loaded,
+    /// From now on edits are seen…
+    Watching(Watch),
+    /// …or not.
+    NotWatching(io::Error),
+    Changed(mcp::Changed),
+}
+
+/// Where everything comes from and goes to.
+struct Ends<'a> {
+    input: BorrowedFd<'a>,
+    output: OwnedFd,
+    wake: Wake,
+    inbox: Receiver<News>,
+}
+
+/// What is served.
+struct HostSide<'a> {
+    server: std::sync::Arc<Server>,
+    carry_out: Box<dyn Fn(Call) -> Carried + 'a>,
+    /// Begins to load what calls answer from. Taken once.
+    load: Option<Load<'a>>,
+}
+
+type Load<'a> = Box<dyn FnOnce() -> io::Result<()> + 'a>;
+
 struct Session<'a> {
-    host: &'a Host,
     connection: Connection,
-    out: OwnedFd,
-    wake: OwnedFd,
-    inbox: Receiver<mcp::Changed>,
+    carry_out: Box<dyn Fn(Call) -> Carried + 'a>,
+    load: Option<Load<'a>>,
+    input: BorrowedFd<'a>,
+    output: OwnedFd,
+    wake: Wake,
+    inbox: Receiver<News>,
+    watch: Option<Watch>,
+    workers: Workers,
+    wire_log: Option<WireLog>,
     /// What is to be written.
     replies: Vec<u8>,
     actions: Vec<Action>,
+    /// Calls that cannot begin before the catalogue is there. As long as there are any, no line is read.
+    held: VecDeque<(Ticket, Call)>,
+    is_loaded: bool,
+    has_news: bool,
     is_over: bool,
     /// A signal has told us to go.
     is_told: bool,
 }
 
 /// What woke us.
+#[derive(Default)]
 struct Awake {
     input: bool,
     /// The client has closed its end.
     is_gone: bool,
     woken: bool,
+    is_silent: bool,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(ends: Ends<'a>, host: HostSide<'a>, waker: Waker, wire_log: Option<WireLog>) -> Self {
+        Self {
+            connection: Connection::new(host.server, Transport::Stdio),
+            carry_out: host.carry_out,
+            load: host.load,
+            input: ends.input,
+            output: ends.output,
+            wake: ends.wake,
+            inbox: ends.inbox,
+            watch: None,
+            workers: Workers::new(waker),
+            wire_log,
+            replies: Vec::new(),
+            actions: Vec::new(),
+            held: VecDeque::new(),
+            is_loaded: false,
+            has_news: false,
+            is_over: false,
+            is_told: false,
+        }
+    }
+
     fn run(&mut self) -> io::Result<()> {
         let mut lines = Lines::default();
-        let stdin = rustix::stdio::stdin();
-        while !self.is_over {
-            let awake = self.wait(stdin)?;
-            if awake.is_gone {
-                return Ok(());
-            }
-            if awake.woken {
-                self.woken()?;
-            }
-            if !awake.input || self.is_over {
-                self.write()?;
-                continue;
-            }
-            let is_end = lines.read(stdin)? == 0;
-            while let Some(line) = lines.next(is_end) {
-                match line {
-                    Line::Whole(line) => self.line(line),
-                    Line::TooLong => {
-                        let details = format!("a line may have {LINE_MAX} bytes");
-                        self.connection.refuse_line(&details, &mut self.actions);
-                    }
-                }
+        let mut is_end = false;
+        loop {
+            let mut has_spoken = false;
+            while !self.is_over && self.held.is_empty() {
+                let Some(line) = lines.next(is_end) else {
+                    self.is_over = is_end;
+                    break;
+                };
+                self.line(line);
                 self.act();
+                has_spoken = true;
                 if self.replies.len() >= REPLIES_BYTES {
                     self.write()?;
                 }
-                if self.is_over {
-                    break;
-                }
             }
-            self.is_over |= is_end;
+            if self.is_over && !self.is_told {
+                self.drain();
+            }
+            if self.is_over {
+                self.connection.close(&mut self.actions);
+                self.act();
+                return self.write();
+            }
             self.write()?;
+            if std::mem::take(&mut self.has_news) {
+                self.news()?;
+                continue;
+            }
+            if has_spoken {
+                self.load()?;
+            }
+            let may_read = self.held.is_empty() && !is_end;
+            let awake = self.wait(may_read)?;
+            if awake.is_gone {
+                tracing::info!("the client is gone");
+                return Ok(());
+            }
+            if awake.is_silent {
+                self.load()?;
+            }
+            if awake.woken {
+                self.hear()?;
+            }
+            if awake.input && !self.is_over {
+                is_end = lines.read(self.input)? == 0;
+            }
         }
-        self.connection.close(&mut self.actions);
-        self.act();
-        self.write()
     }
 
-    fn wait(&self, stdin: BorrowedFd<'_>) -> io::Result<Awake> {
+    fn load(&mut self) -> io::Result<()> {
+        self.load.take().map_or(Ok(()), |load| load())
+    }
+
+    /// Waits until something happens. A line is only waited for where it may be read.
+    fn wait(&self, may_read: bool) -> io::Result<Awake> {
         let mut descriptors = [
-            PollFd::new(&stdin, PollFlags::IN),
             // Asked for nothing: a closed reader is reported all the same.
-            PollFd::new(&self.out, PollFlags::empty()),
+            PollFd::new(&self.output, PollFlags::empty()),
             PollFd::new(&self.wake, PollFlags::IN),
+            PollFd::new(&self.input, PollFlags::IN),
         ];
-        retry(|| poll(&mut descriptors, None))?;
-        let [input, out, wake] = descriptors.map(|descriptor| descriptor.revents());
+        let count = if may_read { 3 } else { 2 };
+        let patience = self.load.as_ref().map(|_| &SILENCE);
+        let happened = retry_on_intr(|| poll(&mut descriptors[..count], patience))?;
+        let [output, wake, input] = descriptors.map(|descriptor| descriptor.revents());
         Ok(Awake {
             input: !input.is_empty(),
-            is_gone: out.intersects(GONE),
+            is_gone: output.intersects(GONE),
             woken: wake.contains(PollFlags::IN),
+            is_silent: happened == 0,
         })
     }
 
-    /// Something changed in the catalogue, or a signal tells us to end.
-    fn woken(&mut self) -> io::Result<()> {
-        let mut bytes = [0; 64];
-        let count = retry(|| rustix::io::read(&self.wake, &mut bytes[..]))?;
-        while let Ok(changed) = self.inbox.try_recv() {
-            self.connection.changed(&changed, &mut self.actions);
+    /// Another thread has news, or a signal tells us to end.
+    fn hear(&mut self) -> io::Result<()> {
+        self.has_news = true;
+        if self.wake.read()? == Woken::Signal {
+            tracing::info!("a signal tells us to end");
+            (self.is_told, self.is_over) = (true, true);
         }
-        self.act();
-        self.is_told |= bytes[..count].iter().any(|byte| *byte != b'w');
-        self.is_over |= self.is_told;
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8]) {
+    fn news(&mut self) -> io::Result<()> {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(News::Loaded) => self.loaded(),
+                Ok(News::Watching(watch)) => self.watch = Some(watch),
+                Ok(News::NotWatching(error)) if self.is_loaded => {
+                    tracing::warn!("edits of workflow files will not be seen: {error}");
+                }
+                Ok(News::NotWatching(error)) => return Err(error),
+                Ok(News::Changed(changed)) => {
+                    tracing::info!("workflows have changed");
+                    self.connection.changed(&changed, &mut self.actions);
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        self.take_finished(Duration::ZERO);
+        self.act();
+        Ok(())
+    }
+
+    /// Calls can begin, in the order in which they came.
+    fn loaded(&mut self) {
+        self.is_loaded = true;
+        for (ticket, call) in std::mem::take(&mut self.held) {
+            self.call(ticket, call);
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>) {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong => {
+                if let Some(log) = &mut self.wire_log {
+                    log.record(Direction::In, b"[a line that is too long]");
+                }
+                let details = format!("a line may have {LINE_MAX} bytes");
+                self.connection.refuse_line(&details, &mut self.actions);
+                return;
+            }
+        };
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+        if let Some(log) = &mut self.wire_log {
+            log.record(Direction::In, line);
+        }
         if !line.is_empty() {
             self.connection.receive(line, &mut self.actions);
         }
@@ -176,143 +351,96 @@ impl Session<'_> {
             for action in std::mem::take(&mut self.actions) {
                 match action {
                     Action::Reply(text) | Action::Notify(text) | Action::Ask(text) => {
+                        if let Some(log) = &mut self.wire_log {
+                            log.record(Direction::Out, text.as_bytes());
+                        }
                         self.replies.extend_from_slice(text.as_bytes());
                         self.replies.push(b'\n');
                     }
-                    Action::Call { ticket, call, .. } => {
-                        let outcome = self.host.carry_out(call);
-                        self.connection.finish(ticket, outcome, &mut self.actions);
+                    Action::Call { ticket, call, .. } if self.is_loaded => self.call(ticket, call),
+                    Action::Call { ticket, call, .. } => self.held.push_back((ticket, call)),
+                    Action::Cancel(ticket) => {
+                        self.workers.cancel(ticket);
+                        self.held.retain(|(held, _)| *held != ticket);
                     }
-                    // Calls end before anything could cancel them.
-                    Action::Cancel(_) => {}
-                    // A log that cannot be written is no reason to stop.
-                    Action::Warn(warning) => {
-                        let _ = writeln!(io::stderr(), "warning: {warning}");
-                    }
+                    Action::Warn(warning) => tracing::warn!("{warning}"),
                     Action::Close => self.is_over = true,
                 }
             }
         }
     }
 
-    /// Writes everything, and waits for the client to take it. A signal that comes meanwhile ends us.
+    fn call(&mut self, ticket: Ticket, call: Call) {
+        let carry_out = &self.carry_out;
+        match guarded(|| carry_out(call)) {
+            Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
+            Carried::Later(_) if self.workers.is_full() => {
+                self.connection.finish(ticket, Outcome::Busy, &mut self.actions);
+            }
+            Carried::Later(work) => {
+                self.workers.start(ticket, work);
+                self.take_finished(INLINE);
+            }
+        }
+    }
+
+    /// Takes what work has come to, and waits so long for it.
+    fn take_finished(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while let Some((ticket, outcome)) = {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            self.workers.finished(rest)
+        } {
+            self.connection.finish(ticket, outcome, &mut self.actions);
+        }
+    }
+
+    /// Work under way may end, within reason. What waits for longer is given up.
+    fn drain(&mut self) {
+        if !self.workers.is_idle() {
+            self.take_finished(GRACE);
+            self.act();
+        }
+    }
+
+    /// Writes everything, and waits for the client to take it. A signal that comes meanwhile ends us; all
+    /// other news waits, so that it cannot pile up.
     fn write(&mut self) -> io::Result<()> {
+        if let Some(log) = &mut self.wire_log {
+            log.flush();
+        }
         let mut written = 0;
-        // What a change adds meanwhile is written too.
         while written < self.replies.len() {
             let mut descriptors =
-                [PollFd::new(&self.out, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
+                [PollFd::new(&self.output, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
             let patience = self.is_told.then_some(&PATIENCE);
-            retry(|| poll(&mut descriptors, patience))?;
-            let [out, wake] = descriptors.map(|descriptor| descriptor.revents());
+            retry_on_intr(|| poll(&mut descriptors, patience))?;
+            let [output, wake] = descriptors.map(|descriptor| descriptor.revents());
             if wake.contains(PollFlags::IN) {
-                self.woken()?;
-            } else if out.is_empty() {
+                self.hear()?;
+            } else if output.is_empty() {
                 // Nobody takes it, and we are told to go.
                 break;
             }
-            if out.intersects(GONE) {
+            if output.intersects(GONE) {
                 self.is_over = true;
                 break;
             }
-            if out.contains(PollFlags::OUT) {
+            if output.contains(PollFlags::OUT) {
                 let end = self.replies.len().min(written + WRITE_BYTES);
                 let piece = &self.replies[written..end];
-                match retry(|| rustix::io::write(&self.out, piece)) {
+                match retry_on_intr(|| rustix::io::write(&self.output, piece)) {
                     Ok(count) => written += count,
-                    Err(error) if is_gone(&error) => {
+                    // The client went away between our look and our write.
+                    Err(Errno::PIPE | Errno::CONNRESET) => {
                         self.is_over = true;
                         break;
                     }
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(error.into()),
                 }
             }
         }
         self.replies.clear();
         Ok(())
-    }
-}
-
-/// The client went away between our look and our write.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(rustix::io::Errno::INTR) => {}
-            result => return Ok(result?),
-        }
-    }
-}
-
-enum Line<'a> {
-    Whole(&'a [u8]),
-    TooLong,
-}
-
-/// Cuts what is read into lines.
-#[derive(Default)]
-struct Lines {
-    buffer: Vec<u8>,
-    /// Where the line begins that was not handed out yet.
-    start: usize,
-    /// Where the search for its end goes on.
-    searched: usize,
-    /// The rest of a line that was too long is thrown away.
-    is_skipping: bool,
-}
-
-impl Lines {
-    fn read(&mut self, input: BorrowedFd<'_>) -> io::Result<usize> {
-        // What was handed out makes room.
-        self.buffer.drain(..self.start);
-        self.searched -= self.start;
-        self.start = 0;
-        let mut bytes = [0; READ_BYTES];
-        let count = match retry(|| rustix::io::read(input.as_fd(), &mut bytes[..])) {
-            // A socket's way to end.
-            Err(error) if is_gone(&error) => 0,
-            read => read?,
-        };
-        self.buffer.extend_from_slice(&bytes[..count]);
-        Ok(count)
-    }
-
-    /// The next complete line; at the end of the input, what is left of one.
-    fn next(&mut self, is_end: bool) -> Option<Line<'_>> {
-        loop {
-            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
-            let end = match found {
-                Some(at) => self.searched + at,
-                None if is_end && self.start < self.buffer.len() => self.buffer.len(),
-                None => return self.unfinished(),
-            };
-            let line = self.start..end;
-            self.start = (end + 1).min(self.buffer.len());
-            self.searched = self.start;
-            if !std::mem::take(&mut self.is_skipping) {
-                return Some(match line.len() {
-                    0..=LINE_MAX => Line::Whole(&self.buffer[line]),
-                    _ => Line::TooLong,
-                });
-            }
-        }
-    }
-
-    /// No line is complete. One that is too long already is refused now, and not kept.
-    fn unfinished(&mut self) -> Option<Line<'_>> {
-        self.searched = self.buffer.len();
-        let is_too_long = self.buffer.len() - self.start > LINE_MAX;
-        if self.is_skipping || is_too_long {
-            self.buffer = Vec::new();
-            (self.start, self.searched) = (0, 0);
-        }
-        if is_too_long && !self.is_skipping {
-            self.is_skipping = true;
-            return Some(Line::TooLong);
-        }
-        None
     }
 }

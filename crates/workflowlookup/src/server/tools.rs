@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::workers::Carried;
 use crate::app::App;
 use crate::error::Refusal;
 
@@ -29,7 +30,7 @@ pub(crate) fn all() -> Vec<Tool> {
     vec![list::tool(), get::tool(), next::tool(), validate::tool(), lint::tool()]
 }
 
-pub(crate) fn call(app: &App, name: &str, arguments: &RawValue, asker: Asker) -> Outcome {
+pub(crate) fn call(app: &App, name: &str, arguments: &RawValue, asker: Asker) -> Carried {
     match name {
         "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
         "workflow_get" => with(arguments, |arguments| get::call(app, arguments)),
@@ -37,26 +38,32 @@ pub(crate) fn call(app: &App, name: &str, arguments: &RawValue, asker: Asker) ->
         "workflow_validate" => with(arguments, |arguments| validate::call(app, arguments)),
         "workflow_lint" => with(arguments, lint::call),
         // The table of tools and this one are the same.
-        _ => Outcome::Fault,
+        _ => Outcome::Fault.into(),
     }
 }
 
-fn with<'a, T: Deserialize<'a>>(
+fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
     arguments: &'a RawValue,
-    call: impl FnOnce(T) -> Result<Outcome, Refusal>,
-) -> Outcome {
+    call: impl FnOnce(T) -> Result<C, Refusal>,
+) -> Carried {
     let arguments = match mcp::params(Some(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
-            return Outcome::BadArguments(details.unwrap_or_default());
+            return Outcome::BadArguments(details.unwrap_or_default()).into();
         }
     };
     match call(arguments) {
-        Ok(outcome) => outcome,
-        Err(Refusal::InvalidParams { details, .. }) => Outcome::BadArguments(details),
-        Err(refusal) => {
-            if let Some(id) = malformed_id(&refusal) {
+        Ok(carried) => carried.into(),
+        Err(refusal) => refused(&refusal).into(),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Outcome {
+    match refusal {
+        Refusal::InvalidParams { details, .. } => Outcome::BadArguments(details.clone()),
+        refusal => {
+            if let Some(id) = malformed_id(refusal) {
                 let form = "small letters, digits, `-` and `_`, at least three of them";
                 return Outcome::BadArguments(format!("`{id}` can be no id: those are {form}"));
             }
@@ -66,7 +73,7 @@ fn with<'a, T: Deserialize<'a>>(
                 message: object.message.into(),
                 data: Some(object.data),
             };
-            Outcome::Refused { advice: advice(&refusal), error }
+            Outcome::Refused { advice: advice(refusal), error }
         }
     }
 }

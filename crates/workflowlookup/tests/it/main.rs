@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_lines;
 mod generated;
 mod listing;
+mod serving;
 mod transcripts;
 mod walking;
 

@@ -34,6 +34,10 @@ impl Process {
 
     /// Starts in a project that may have workflows already.
     fn start_in(place: Place) -> Self {
+        Self::start_with(place, &["serve"])
+    }
+
+    pub(super) fn start_with(place: Place, arguments: &[&str]) -> Self {
         fs::write(place.root.path().join("outside.json"), "{}").unwrap();
         for entry in fs::read_dir(folder().join("workflows")).unwrap() {
             let path = entry.unwrap().path();
@@ -45,7 +49,7 @@ impl Process {
         };
         link("../../outside.json", "leads-out.json");
         link("nowhere.json", "dangling.json");
-        let mut command = place.command(&["serve"]);
+        let mut command = place.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
@@ -247,6 +251,9 @@ fn a_change_of_the_files_is_told_where_that_is_promised() {
         let hello = json!({"protocolVersion": version, "capabilities": {}});
         process.send(ask(0, "initialize", hello));
         assert_eq!(process.receive().unwrap()["result"]["protocolVersion"], version);
+        // Whoever has seen no list yet has nothing to be told of.
+        process.send(ask(0, "workflow_list", Value::Null));
+        assert!(process.receive().unwrap()["result"]["workflows"].is_array());
         process.place.write("workflows/late.json", definition("late-comer", "Late"));
         if is_promised {
             for kind in ["resources", "prompts"] {

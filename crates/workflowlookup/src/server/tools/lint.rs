@@ -5,9 +5,10 @@ use mcp::content::Tool;
 use serde::Deserialize;
 use serde_json::json;
 use workflow::finding::render;
+use workflow::limits::FILE_BYTES_MAX;
 use workflow::{Format, Scrutiny, read};
 
-use super::read_only;
+use super::{Carried, read_only};
 use crate::error::Refusal;
 
 #[derive(Debug, Deserialize)]
@@ -42,8 +43,19 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-pub(super) fn call(arguments: Arguments) -> Result<Outcome, Refusal> {
-    let text = &arguments.definition;
+/// Compiling what strangers wrote may take its time, so it does not hold up anybody else.
+pub(super) fn call(arguments: Arguments) -> Result<Carried, Refusal> {
+    let text = arguments.definition;
+    if text.len() > FILE_BYTES_MAX {
+        return Err(Refusal::InvalidParams {
+            details: format!("a definition may have {FILE_BYTES_MAX} bytes"),
+            hint: None,
+        });
+    }
+    Ok(Carried::Later(Box::new(move || lint(&text))))
+}
+
+fn lint(text: &str) -> Outcome {
     // A JSON object begins with a brace, and no block of YAML does.
     let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Yaml };
     let reading = read(text.as_bytes(), format, Scrutiny::Compile);
@@ -57,5 +69,5 @@ pub(super) fn call(arguments: Arguments) -> Result<Outcome, Refusal> {
     };
     let structured = json!({"usable": usable, "findings": reading.findings});
     let text = format!("{summary}\n{}", rendered.join("\n"));
-    Ok(Outcome::Tool { text: text.trim_end().to_owned(), structured: structured.to_string() })
+    Outcome::Tool { text: text.trim_end().to_owned(), structured: structured.to_string() }
 }
