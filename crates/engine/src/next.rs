@@ -10,7 +10,7 @@ use workflow::{Condition, Context, Variables, Workflow};
 
 use crate::guidance::{Guidance, compose};
 use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside};
-use crate::refusal::{Refusal, nearest_step};
+use crate::refusal::Refusal;
 
 /// How many iterations without an eligible step one answer looks through, over all loops.
 const IDLE_ITERATIONS_MAX: usize = 10_000;
@@ -333,14 +333,13 @@ fn check_ids(
         is_current_known |= current == Some(step.id());
     });
     if known < completed.len() {
-        let mut steps: Vec<String> = completed
+        let mut unknown: Vec<String> = completed
             .iter()
             .filter(|id| workflow.step(id).is_none())
             .map(|id| (*id).to_owned())
             .collect();
-        steps.sort();
-        let nearest = steps.iter().filter_map(|step| nearest_step(workflow, step)).collect();
-        return Err(Refusal::UnknownCompleted { steps, nearest });
+        unknown.sort();
+        return Err(Refusal::unknown_completed(workflow, unknown));
     }
     match current {
         Some(current) if !is_current_known => Err(Refusal::step_not_found(workflow, current)),

@@ -14,8 +14,14 @@ pub enum Refusal {
         steps: Vec<String>,
     },
     /// Steps are reported as completed that the workflow does not have.
-    #[error("the workflow has no step {}", quoted(steps))]
-    UnknownCompleted { steps: Vec<String>, nearest: Vec<String> },
+    #[error("the workflow has no step {}", quoted(unknown))]
+    UnknownCompleted {
+        unknown: Vec<String>,
+        /// For each of them the id that may have been meant.
+        nearest: Vec<Option<String>>,
+        /// The ids that there are.
+        steps: Vec<String>,
+    },
     /// The loop progress in the context does not fit the workflow, or is missing.
     #[error("{details}")]
     BadState { details: String },
@@ -29,9 +35,13 @@ pub enum Refusal {
 
 impl Refusal {
     pub(crate) fn step_not_found(workflow: &Workflow, step: &str) -> Self {
-        let mut steps = Vec::new();
-        workflow.each_step(&mut |step| steps.push(step.id().to_owned()));
-        Self::StepNotFound { step: step.to_owned(), nearest: nearest_step(workflow, step), steps }
+        let nearest = nearest_step(workflow, step);
+        Self::StepNotFound { step: step.to_owned(), nearest, steps: all_steps(workflow) }
+    }
+
+    pub(crate) fn unknown_completed(workflow: &Workflow, unknown: Vec<String>) -> Self {
+        let nearest = unknown.iter().map(|step| nearest_step(workflow, step)).collect();
+        Self::UnknownCompleted { unknown, nearest, steps: all_steps(workflow) }
     }
 
     /// What to try instead.
@@ -40,9 +50,9 @@ impl Refusal {
             Self::StepNotFound { nearest, .. } => {
                 nearest.as_ref().map(|nearest| format!("did you mean `{nearest}`?"))
             }
-            Self::UnknownCompleted { nearest, .. } if nearest.is_empty() => None,
             Self::UnknownCompleted { nearest, .. } => {
-                Some(format!("did you mean {}?", quoted(nearest)))
+                let meant: Vec<String> = nearest.iter().flatten().cloned().collect();
+                (!meant.is_empty()).then(|| format!("did you mean {}?", quoted(&meant)))
             }
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())
@@ -54,7 +64,13 @@ impl Refusal {
     }
 }
 
-pub(crate) fn nearest_step(workflow: &Workflow, step: &str) -> Option<String> {
+fn all_steps(workflow: &Workflow) -> Vec<String> {
+    let mut steps = Vec::new();
+    workflow.each_step(&mut |step| steps.push(step.id().to_owned()));
+    steps
+}
+
+fn nearest_step(workflow: &Workflow, step: &str) -> Option<String> {
     let mut ids = Vec::new();
     workflow.each_step(&mut |step| ids.push(step.id()));
     nearest(step, ids).map(str::to_owned)

@@ -163,8 +163,10 @@ pub(crate) fn outcome(
     let traits = revision.traits();
     let whole = |value, caching| Ok(server.complete(revision, value, caching).to_string());
     match outcome {
-        Outcome::Tool { structured, .. } if shape == Shape::Method => Ok(structured),
-        Outcome::Tool { text, structured } => Ok(tool_result(server, revision, &text, &structured)),
+        Outcome::Tool { structured, .. } if shape == Shape::Method => Ok(one_line(structured)),
+        Outcome::Tool { text, structured } => {
+            Ok(tool_result(server, revision, &text, &one_line(structured)))
+        }
         Outcome::Refused { error, .. } if shape == Shape::Method => Err(error),
         Outcome::Refused { advice, error } => {
             let result = failed_tool(&[advice, json!(error).to_string()]);
@@ -211,6 +213,11 @@ pub(crate) fn outcome(
         Outcome::Busy => Err(Error::busy()),
         Outcome::Fault => Err(Error::internal()),
     }
+}
+
+/// A message is one line. In JSON a line end is white space, whoever wrote it there.
+fn one_line(json: String) -> String {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
 }
 
 /// Put together by hand: this is the one result whose cost is felt.

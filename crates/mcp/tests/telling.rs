@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mcp::content::Tool;
-use mcp::{Action, Changed, Connection, Server, Transport};
+use mcp::{Action, Changed, Connection, Outcome, Server, Transport};
 use serde_json::{Value, json};
 
 fn connection(transport: Transport) -> Connection {
@@ -133,6 +133,28 @@ fn what_belongs_to_stdio_is_not_there_over_http() {
             let answer = ask(&mut connection, method, &json!({"_meta": meta()}));
             assert_eq!(answer[0]["error"]["code"], -32601);
         }
+    }
+}
+
+#[test]
+fn a_message_is_one_line_however_its_host_writes_json() {
+    let mut connection = connection(Transport::Stdio);
+    initialize(&mut connection, "2025-11-25");
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"direct"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"direct"}}"#,
+    ] {
+        let mut actions = Vec::new();
+        connection.receive(line.as_bytes(), &mut actions);
+        let Some(Action::Call { ticket, .. }) = actions.pop() else { panic!("{line}") };
+        let structured = "{\r\n  \"a\": \"b\\n\"\n}".to_owned();
+        let outcome = Outcome::Tool { text: "a\nb".to_owned(), structured };
+        connection.finish(ticket, outcome, &mut actions);
+        let Some(Action::Reply(reply)) = actions.pop() else { panic!("{line}") };
+        assert!(!reply.contains(['\n', '\r']), "{reply}");
+        let result = serde_json::from_str::<Value>(&reply).unwrap()["result"].take();
+        let bare = result.get("structuredContent").unwrap_or(&result);
+        assert_eq!(bare, &json!({"a": "b\n"}));
     }
 }
 

@@ -56,10 +56,31 @@ pub enum RuleKind {
 }
 
 /// A JSON Schema inside a rule, kept as its text: most are never used in a process's life, and a
-/// parsed one takes ten times the room.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// parsed one takes ten times the room. The text is without the file's line ends and indentation, so that
+/// it can be part of a message of one line.
+#[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Embedded(Box<RawValue>);
+
+impl<'de> Deserialize<'de> for Embedded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let compact = RawValue::from_string(without_spaces(raw.get()));
+        compact.map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// JSON without the white space between its tokens.
+fn without_spaces(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let kept = json.chars().filter(|letter| {
+        let is_kept = is_text || !letter.is_ascii_whitespace();
+        is_text ^= *letter == '"' && !is_escaped;
+        is_escaped = is_text && *letter == '\\' && !is_escaped;
+        is_kept
+    });
+    kept.collect()
+}
 
 impl Embedded {
     pub fn text(&self) -> &str {
@@ -417,5 +438,18 @@ impl JsonSchema for SchemaObject {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "object"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_embedded_schema_is_one_line_and_the_same() {
+        let text = "{\n  \"const\": \"a  b \\\" \\\\\" ,\r\n\t\"enum\": [ 1, \" ] \" ] }";
+        let embedded: Embedded = serde_json::from_str(text).unwrap();
+        assert_eq!(embedded.text(), r#"{"const":"a  b \" \\","enum":[1," ] "]}"#);
+        assert_eq!(embedded.value(), serde_json::from_str::<Value>(text).unwrap());
     }
 }

@@ -87,8 +87,8 @@ impl Refusal {
                 Engine::StepNotFound { step, nearest, .. } => {
                     json!({"stepId": step, "workflowId": id, "nearest": nearest})
                 }
-                Engine::UnknownCompleted { steps, nearest } => {
-                    json!({"completedSteps": steps, "nearest": nearest})
+                Engine::UnknownCompleted { unknown, nearest, .. } => {
+                    json!({"completedSteps": unknown, "nearest": nearest})
                 }
                 Engine::BadState { details } => {
                     json!({"completedSteps": [], "nearest": [], "details": details})

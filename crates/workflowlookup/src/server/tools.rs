@@ -97,10 +97,13 @@ fn advice(refusal: &Refusal) -> String {
         }
         Refusal::WorkflowNotFound { .. } => "`workflow_list` shows all ids.".to_owned(),
         Refusal::Engine {
-            refusal: engine::Refusal::StepNotFound { steps, nearest, .. }, ..
+            refusal:
+                refusal @ (engine::Refusal::StepNotFound { steps, .. }
+                | engine::Refusal::UnknownCompleted { steps, .. }),
+            ..
         } => {
-            let meant = nearest.as_ref().map(|nearest| format!("Did you mean `{nearest}`? "));
-            format!("{}Its steps are: {}.", meant.unwrap_or_default(), steps.join(", "))
+            let meant = refusal.hint().map(|hint| capitalised(&hint) + " ").unwrap_or_default();
+            format!("{meant}Its steps are: {}.", steps.join(", "))
         }
         refusal => refusal.hint().map(|hint| capitalised(&hint) + ".").unwrap_or_default(),
     };

@@ -277,6 +277,34 @@ fn a_change_of_the_files_is_told_where_that_is_promised() {
     }
 }
 
+/// What `workflow_get` hands out is a definition, by the schema that the server hands out itself.
+#[test]
+fn what_is_handed_out_fits_the_schema() {
+    let mut process = Process::start();
+    let mut ask = |method: &str, params: Value| {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        process.send(line.to_string());
+        process.receive().unwrap()["result"].take()
+    };
+    ask("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    let read = ask("resources/read", json!({"uri": "workflow-schema://definition"}));
+    let schema = serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let listed = ask("workflow_list", Value::Null);
+    let ids = listed["workflows"].as_array().unwrap();
+    assert!(ids.len() > 9, "the bundled ones and the project's");
+    for id in ids.iter().map(|workflow| &workflow["id"]) {
+        let arguments = json!({"id": id});
+        let params = json!({"name": "workflow_get", "arguments": arguments});
+        let called = ask("tools/call", params)["structuredContent"].take();
+        assert_eq!(&called["id"], id);
+        assert_eq!(called, ask("workflow_get", arguments));
+        let errors: Vec<String> = schema.iter_errors(&called).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{id}: {errors:?}");
+    }
+    process.end();
+}
+
 /// Cursors lead through everything, once and in order, and end.
 #[test]
 fn pages_lead_through_everything() {
