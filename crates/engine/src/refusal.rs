@@ -14,11 +14,10 @@ pub enum Refusal {
         steps: Vec<String>,
     },
     /// Steps are reported as completed that the workflow does not have.
-    #[error("the workflow has no step {}", quoted(unknown))]
+    #[error("the workflow has no step {}", quoted(unknown.iter().map(|(step, _)| step)))]
     UnknownCompleted {
-        unknown: Vec<String>,
-        /// For each of them the id that may have been meant.
-        nearest: Vec<Option<String>>,
+        /// Each with the id that may have been meant.
+        unknown: Vec<(String, Option<String>)>,
         /// The ids that there are.
         steps: Vec<String>,
     },
@@ -40,8 +39,11 @@ impl Refusal {
     }
 
     pub(crate) fn unknown_completed(workflow: &Workflow, unknown: Vec<String>) -> Self {
-        let nearest = unknown.iter().map(|step| nearest_step(workflow, step)).collect();
-        Self::UnknownCompleted { unknown, nearest, steps: all_steps(workflow) }
+        let with_nearest = unknown.into_iter().map(|step| {
+            let nearest = nearest_step(workflow, &step);
+            (step, nearest)
+        });
+        Self::UnknownCompleted { unknown: with_nearest.collect(), steps: all_steps(workflow) }
     }
 
     /// What to try instead.
@@ -50,9 +52,9 @@ impl Refusal {
             Self::StepNotFound { nearest, .. } => {
                 nearest.as_ref().map(|nearest| format!("did you mean `{nearest}`?"))
             }
-            Self::UnknownCompleted { nearest, .. } => {
-                let meant: Vec<String> = nearest.iter().flatten().cloned().collect();
-                (!meant.is_empty()).then(|| format!("did you mean {}?", quoted(&meant)))
+            Self::UnknownCompleted { unknown, .. } => {
+                let meant = quoted(unknown.iter().filter_map(|(_, nearest)| nearest.as_ref()));
+                (!meant.is_empty()).then(|| format!("did you mean {meant}?"))
             }
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())
@@ -76,7 +78,7 @@ fn nearest_step(workflow: &Workflow, step: &str) -> Option<String> {
     nearest(step, ids).map(str::to_owned)
 }
 
-fn quoted(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+fn quoted<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }

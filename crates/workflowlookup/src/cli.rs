@@ -12,11 +12,17 @@ use clap::{Parser, Subcommand};
 use crate::error::Refusal;
 
 mod check;
+mod client;
 mod completions;
+mod config_file;
+mod connect;
 mod context;
+mod doctor;
+mod jsonc;
 mod list;
 mod new;
 mod next;
+mod program;
 mod schema;
 mod serve;
 mod show;
@@ -45,6 +51,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Arguments),
+    Connect(connect::Arguments),
+    Doctor(doctor::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
     Sources(sources::Arguments),
@@ -108,6 +116,8 @@ impl Command {
     fn run(self, sources: &SourceOptions, terminal: &mut Terminal) -> Ended {
         match self {
             Self::Serve(arguments) => serve::run(&arguments, sources, terminal),
+            Self::Connect(arguments) => connect::run(&arguments, sources, terminal),
+            Self::Doctor(arguments) => doctor::run(&arguments, sources, terminal),
             Self::List(arguments) => list::run(&arguments, sources, terminal),
             Self::Show(arguments) => show::run(&arguments, sources, terminal),
             Self::Sources(arguments) => sources::run(&arguments, sources, terminal),
@@ -122,13 +132,18 @@ impl Command {
 
     fn wants_json(&self) -> bool {
         match self {
+            Self::Doctor(arguments) => arguments.json,
             Self::List(arguments) => arguments.json,
             Self::Show(arguments) => arguments.json,
             Self::Sources(arguments) => arguments.json,
             Self::Validate(arguments) => arguments.json,
             Self::Next(arguments) => arguments.json,
             Self::Check(arguments) => arguments.json,
-            Self::Serve(_) | Self::New(_) | Self::Schema(_) | Self::Completions(_) => false,
+            Self::Serve(_)
+            | Self::Connect(_)
+            | Self::New(_)
+            | Self::Schema(_)
+            | Self::Completions(_) => false,
         }
     }
 }

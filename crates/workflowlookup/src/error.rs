@@ -87,8 +87,9 @@ impl Refusal {
                 Engine::StepNotFound { step, nearest, .. } => {
                     json!({"stepId": step, "workflowId": id, "nearest": nearest})
                 }
-                Engine::UnknownCompleted { unknown, nearest, .. } => {
-                    json!({"completedSteps": unknown, "nearest": nearest})
+                Engine::UnknownCompleted { unknown, .. } => {
+                    let (steps, nearest): (Vec<_>, Vec<_>) = unknown.iter().cloned().unzip();
+                    json!({"completedSteps": steps, "nearest": nearest})
                 }
                 Engine::BadState { details } => {
                     json!({"completedSteps": [], "nearest": [], "details": details})

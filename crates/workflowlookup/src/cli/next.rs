@@ -131,7 +131,7 @@ fn going_on(
 }
 
 /// Quoted for a shell where it needs to be.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

@@ -1,6 +1,7 @@
 //! Where workflows come from, as the command line and the environment say.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use catalog::{Kind, Source};
 use clap::Args;
@@ -54,19 +55,46 @@ impl SourceOptions {
         no_bundled.into_iter().chain(folders).collect()
     }
 
+    /// The same options for a process that starts in another folder.
+    pub(crate) fn absolute(&self) -> io::Result<Self> {
+        let workflows = self.workflows.iter().map(|path| absolute(path));
+        Ok(Self { workflows: workflows.collect::<io::Result<_>>()?, no_bundled: self.no_bundled })
+    }
+
+    /// The folders that were typed.
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.workflows
+    }
+
     /// Leaves the loading for later.
     pub(crate) fn unloaded(&self) -> App {
         App::unloaded(self.sources())
     }
 
+    /// Loads everything, and leaves it to the caller to say what is missing.
+    pub(crate) fn load(&self) -> App {
+        App::open(self.sources())
+    }
+
     /// Loads everything, and says on standard error which folder that was asked for is not there.
-    pub(crate) fn open(&self, terminal: &mut Terminal) -> std::io::Result<App> {
-        let app = App::open(self.sources());
+    pub(crate) fn open(&self, terminal: &mut Terminal) -> io::Result<App> {
+        let app = self.load();
         for message in app::missing_folders(&app.snapshot()) {
             terminal.complain(YELLOW, "warning", &message, None)?;
         }
         Ok(app)
     }
+}
+
+/// The path from the root. Steps upward are followed, where there is something to follow; a link in the
+/// path stays one otherwise, since its owner may turn it elsewhere.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if path.components().any(|part| part == Component::ParentDir)
+        && let Ok(path) = std::fs::canonicalize(path)
+    {
+        return Ok(path);
+    }
+    std::path::absolute(path)
 }
 
 /// A folder that is named twice counts once, where it is named last: otherwise its files would hide

@@ -43,16 +43,13 @@ impl Terminal {
 
     /// Prints a value as indented JSON. What would steer a terminal is escaped, so that nothing is lost.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut text = String::new();
-        for letter in serde_json::to_string_pretty(value)?.chars() {
-            if steers(letter) {
-                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
-            } else {
-                text.push(letter);
-            }
-        }
-        self.line(&text)?;
+        self.line(&escaped(&serde_json::to_string_pretty(value)?))?;
         self.flush()
+    }
+
+    /// A line with a word in front that says how it is meant.
+    pub(crate) fn labelled(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{style}{label}{style:#}: {}", harmless(text))
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -96,6 +93,19 @@ impl Terminal {
             None => Ok(()),
         }
     }
+}
+
+/// What would steer a terminal, as JSON and TOML write it inside a string.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if steers(letter) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// Texts come from files that strangers wrote: what would steer a terminal is shown, not obeyed.

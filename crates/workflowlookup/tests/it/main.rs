@@ -5,6 +5,8 @@
 mod authoring;
 mod bad_input;
 mod bad_lines;
+mod connect;
+mod doctor;
 mod generated;
 mod listing;
 mod serving;
@@ -56,6 +58,30 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workflowlookup"));
         command.args(arguments).current_dir(self.project());
         command.env_clear().env("HOME", self.home());
+        command
+    }
+
+    /// The same command as somebody whom permissions hold back. The superuser may do everything, so for
+    /// them it is run as nobody.
+    #[cfg(target_os = "linux")]
+    fn powerless(&self, arguments: &[&str]) -> Command {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        use std::os::unix::process::CommandExt as _;
+
+        let program = self.root.path().join("workflowlookup");
+        if !program.exists() {
+            fs::set_permissions(self.root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+            // Copied by another process: a file that is open for writing here, and so for a moment in
+            // children of other tests, cannot be executed.
+            let mut copy = Command::new("cp");
+            copy.args([Path::new(env!("CARGO_BIN_EXE_workflowlookup")), &program]);
+            assert!(copy.status().unwrap().success());
+        }
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(self.project()).env_clear().env("HOME", self.home());
+        if fs::metadata(self.root.path()).unwrap().uid() == 0 {
+            command.uid(65534).gid(65534);
+        }
         command
     }
 
