@@ -83,6 +83,21 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// What is called, in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tool { name, .. } => name,
+            Self::ListResources { .. } => "resources/list",
+            Self::ListTemplates => "resources/templates/list",
+            Self::ReadResource { .. } => "resources/read",
+            Self::ListPrompts { .. } => "prompts/list",
+            Self::GetPrompt { .. } => "prompts/get",
+            Self::Complete { .. } => "completion/complete",
+        }
+    }
+}
+
 /// What a completion is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {

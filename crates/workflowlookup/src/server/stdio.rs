@@ -371,8 +371,13 @@ impl<'a> Session<'a> {
     }
 
     fn call(&mut self, ticket: Ticket, call: Call) {
-        let carry_out = &self.carry_out;
-        match guarded(|| carry_out(call)) {
+        let (carry_out, name) = (&self.carry_out, call.name());
+        let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
+        let carried = guarded(|| carry_out(call));
+        if let Some(start) = start {
+            tracing::debug!(call = name, micros = start.elapsed().as_micros());
+        }
+        match carried {
             Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
             Carried::Later(_) if self.workers.is_full() => {
                 self.connection.finish(ticket, Outcome::Busy, &mut self.actions);

@@ -1,5 +1,7 @@
 //! Documents that are made from the product itself. `cargo xtask generate` writes them anew.
 
+use serde_json::{Value, json};
+
 use super::*;
 
 fn assert_current(path: &str, text: &str) {
@@ -36,4 +38,37 @@ fn generated_command_line_page() {
         page.push_str(&format!("\n## {command}\n\n```text\n{help}```\n"));
     }
     assert_current("docs/command-line.md", &page);
+}
+
+#[test]
+fn generated_tools_page() {
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let done = Place::new().run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
+    let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 5);
+    let mut page = "# The tools\n\nMade from `tools/list`, as an agent sees it.\n".to_owned();
+    for tool in tools {
+        let text = |field: &str| tool[field].as_str().unwrap();
+        write!(page, "\n## {}\n\n{}. {}\n", text("name"), text("title"), text("description"))
+            .unwrap();
+        let schema = &tool["inputSchema"];
+        page.push_str("\n| argument | type | | what it is |\n|---|---|---|---|\n");
+        for (name, argument) in schema["properties"].as_object().unwrap() {
+            let is_required = schema["required"].as_array().unwrap().contains(&json!(name));
+            let required = if is_required { "required" } else { "" };
+            let kind = argument["type"].as_str().unwrap();
+            let what = argument["description"].as_str().unwrap_or_default();
+            writeln!(page, "| `{name}` | {kind} | {required} | {what} |").unwrap();
+        }
+        let result: Vec<String> = tool["outputSchema"]["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        writeln!(page, "\nThe result has {}.", result.join(", ")).unwrap();
+    }
+    assert_current("docs/tools.md", &page);
 }

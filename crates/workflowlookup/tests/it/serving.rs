@@ -90,6 +90,8 @@ fn the_log_says_as_much_as_it_is_asked_to() {
     INFO the catalogue is loaded workflows=1
     INFO ended
     ");
+    let debug = logged(&["--log-level", "debug"]);
+    assert!(debug.contains("DEBUG call=\"workflow_list\" micros="), "{debug}");
     assert_eq!(logged(&["--log-level", "off"]), "");
 }
 
