@@ -2,11 +2,13 @@
 
 #![allow(clippy::print_stderr, reason = "this is where chores say what they do")]
 
+mod clients;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
-cargo xtask test [--long]   format, lints, all tests; --long runs the properties for longer
+cargo xtask test [--long]   format, lints, all tests, with real clients; --long runs the properties for longer
 cargo xtask generate        write the schema, the documents and the snapshots that come from the code
 cargo xtask bench [--write] measure speed as ratios; --write keeps the table in docs/performance.md";
 
@@ -42,12 +44,15 @@ enum Effort {
 fn test(effort: Effort) -> Result<(), String> {
     component("fmt", "rustfmt")?;
     component("clippy", "clippy")?;
+    let clients = clients::install()?;
     run(cargo().args(["fmt", "--all", "--check"]))?;
     run(cargo().args(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(cargo().args(clippy))?;
     let mut tests = cargo();
-    tests.args(["test", "--workspace", "--locked"]);
+    // Those that are ignored need the clients.
+    tests.args(["test", "--workspace", "--locked", "--", "--include-ignored"]);
+    tests.env("WORKFLOWLOOKUP_CLIENTS", clients);
     if effort == Effort::Long {
         tests.env("WORKFLOWLOOKUP_LONG", "1");
     }
@@ -87,8 +92,12 @@ fn root() -> PathBuf {
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    let line = format!("cargo {}", words.join(" "));
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words: Vec<_> = std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let line = words.join(" ");
     eprintln!("xtask: {line}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),

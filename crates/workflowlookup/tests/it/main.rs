@@ -5,6 +5,7 @@
 mod authoring;
 mod bad_input;
 mod bad_lines;
+mod clients;
 mod connect;
 mod doctor;
 mod generated;

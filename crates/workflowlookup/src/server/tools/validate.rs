@@ -67,7 +67,9 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
     }
     let verdict = app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context)?;
     let mut text = if verdict.valid {
-        format!("Valid: add `{step_id}` to completedSteps and go on.")
+        format!(
+            "Valid. Go on with workflow_next, with `{step_id}` in completedSteps unless its prompt says otherwise."
+        )
     } else {
         "Not valid.".to_owned()
     };
