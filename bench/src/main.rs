@@ -1,202 +1,64 @@
 //! Speed, as ratios inside one interleaved run: what we do and the yardstick take turns, so that
 //! whatever else the machine does hits both. Each row is a claim of the documents.
 
+mod contestants;
 mod definitions;
+mod in_process;
 mod memory;
+mod pipelined;
+mod programs;
+mod sequential;
+mod server;
+mod size;
+mod start;
 mod table;
 
-use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-use catalog::{Catalog, Kind, Source};
-use engine::{Checker, Progress, next};
-use serde_json::{Map, Value};
-use table::Row;
+use contestants::Contestants;
+use programs::Programs;
+use table::{Report, Row};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
 const FILES: usize = 5_000;
 const FEW: usize = 5;
-const ROUNDS: usize = 15;
-const CALLS: usize = 20_000;
 
 fn main() {
+    let programs = Programs::build();
     let home = tempfile::tempdir().expect("a temporary folder");
     let many = home.path().join("many");
     let few = home.path().join("few");
     let bytes = definitions::write(&many, FILES);
     definitions::write(&few, FEW);
-    let rows = [loading(&many), memory_of(&many, bytes), lookups(&many, &few, Call::Next)]
-        .into_iter()
-        .chain([lookups(&many, &few, Call::Check), next_against_serialising(&few)]);
-    let rows: Vec<Row> = rows.collect();
-    let text = table::render(&rows, FILES, bytes);
+
+    let mut rows = in_process::rows(&many, bytes, &few);
+    // On a thread of its own, because a thread that is bound to one core stays so.
+    let served = std::thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            server::pin_to_one_core();
+            let contestants = Contestants::new(&programs, home.path(), &many);
+            serving(&programs, &contestants)
+        });
+        served.join().expect("the servers' part")
+    });
+    rows.extend(served.0);
+    let report = Report { files: FILES, bytes, rows, details: served.1 };
+    let text = report.render();
     println!("{text}");
     if std::env::args().any(|argument| argument == "--write") {
         table::write(&text);
     }
-    if rows.iter().any(|row| !row.holds()) {
+    if !report.holds() {
         std::process::exit(1);
     }
 }
 
-fn open(folder: &Path) -> Catalog {
-    Catalog::open(vec![Source::Folder { kind: Kind::Option, path: folder.to_path_buf() }])
-}
-
-/// Loading everything, against only reading and parsing the same files on as many threads.
-fn loading(folder: &Path) -> Row {
-    let paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the folder")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    let mut ours = Vec::new();
-    let mut yardstick = Vec::new();
-    for _ in 0..ROUNDS {
-        yardstick.push(timed(|| read_and_parse(&paths)));
-        let mut loaded = None;
-        ours.push(timed(|| loaded = Some(open(folder))));
-        let count = loaded.expect("a catalogue").snapshot().workflows().count();
-        assert_eq!(count, FILES, "every file can be used");
-    }
-    Row {
-        what: "Loading all files",
-        yardstick: "reading and `serde_json`-parsing them",
-        ratio: median(ours) / median(yardstick),
-        limit: 3.0,
-    }
-}
-
-fn read_and_parse(paths: &[PathBuf]) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let turn = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(path) = paths.get(turn.fetch_add(1, Ordering::Relaxed)) {
-                    let bytes = std::fs::read(path).expect("a file");
-                    let value: Value = serde_json::from_slice(&bytes).expect("JSON");
-                    black_box(value);
-                }
-            });
-        }
-    });
-}
-
-/// The heap that a loaded catalogue keeps, against the bytes of its files.
-fn memory_of(folder: &Path, bytes: usize) -> Row {
-    let before = memory::live();
-    let catalog = open(folder);
-    let kept = memory::live() - before;
-    drop(black_box(catalog));
-    Row {
-        what: "Memory of all files, loaded",
-        yardstick: "the bytes of the files",
-        ratio: kept as f64 / bytes as f64,
-        limit: 4.0,
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
-    Next,
-    Check,
-}
-
-/// One call with many workflows loaded, against the same call with few.
-fn lookups(many: &Path, few: &Path, call: Call) -> Row {
-    let (many, few) = (open(many), open(few));
-    let (many_checker, few_checker) = (Checker::default(), Checker::default());
-    let mut with_many = Vec::new();
-    let mut with_few = Vec::new();
-    for round in 0..ROUNDS * 2 {
-        // Whoever goes first changes from round to round.
-        let mut turns =
-            [(&many, &many_checker, &mut with_many), (&few, &few_checker, &mut with_few)];
-        if round % 2 == 0 {
-            turns.reverse();
-        }
-        for (catalog, checker, times) in turns {
-            times.push(timed(|| calls(catalog, checker, call)));
-        }
-    }
-    Row {
-        what: match call {
-            Call::Next => "`next` with 5,000 workflows loaded",
-            Call::Check => "`check` with 5,000 workflows loaded",
-        },
-        yardstick: "the same with 5 loaded",
-        ratio: median(with_many) / median(with_few),
-        limit: 1.1,
-    }
-}
-
-fn calls(catalog: &Catalog, checker: &Checker, call: Call) {
-    let completed = [String::from("step-0"), String::from("step-1")];
-    let context = definitions::context();
-    let output = "A report of the work in enough words, with RESULT-42 in it, and tests.";
-    for number in 0..CALLS {
-        let snapshot = catalog.snapshot();
-        let id = definitions::id(number % FEW);
-        let entry = snapshot.get(&id).expect("an entry");
-        let workflow = entry.workflow.as_ref().expect("a workflow");
-        match call {
-            Call::Next => {
-                let progress = Progress { completed: &completed, current: None, context: &context };
-                black_box(next(workflow, progress).expect("an answer"));
-            }
-            Call::Check => {
-                black_box(checker.check(workflow, "step-2", output, &context).expect("a verdict"));
-            }
-        }
-    }
-}
-
-/// `next` on a workflow of ten steps, against serialising its answer.
-fn next_against_serialising(few: &Path) -> Row {
-    let catalog = open(few);
-    let snapshot = catalog.snapshot();
-    let workflow = snapshot.get(&definitions::id(0)).expect("an entry").workflow.as_ref();
-    let workflow = workflow.expect("a workflow");
-    let completed: Vec<String> = (0..5).map(|step| format!("step-{step}")).collect();
-    let context: Map<String, Value> = definitions::context();
-    let ask = || {
-        let progress = Progress { completed: &completed, current: None, context: &context };
-        next(workflow, progress).expect("an answer")
-    };
-    let answer = ask();
-    let mut asking = Vec::new();
-    let mut serialising = Vec::new();
-    for _ in 0..ROUNDS * 2 {
-        serialising.push(timed(|| {
-            for _ in 0..CALLS {
-                black_box(serde_json::to_vec(&answer).expect("JSON"));
-            }
-        }));
-        asking.push(timed(|| {
-            for _ in 0..CALLS {
-                black_box(ask());
-            }
-        }));
-    }
-    Row {
-        what: "`next` on a workflow of 10 steps",
-        yardstick: "serialising its answer",
-        ratio: median(asking) / median(serialising),
-        limit: 5.0,
-    }
-}
-
-fn timed(work: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    work();
-    start.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort();
-    times[times.len() / 2].as_secs_f64()
+/// Everything that is measured on running servers, and what lies behind the ratios.
+fn serving(programs: &Programs, contestants: &Contestants) -> (Vec<Row>, table::Details) {
+    let mut details = table::Details::default();
+    let mut rows = sequential::rows(contestants, &mut details);
+    rows.extend(pipelined::rows(contestants, &mut details));
+    rows.extend(start::rows(contestants, &mut details));
+    rows.extend(size::rows(programs, contestants));
+    (rows, details)
 }

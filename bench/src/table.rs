@@ -1,40 +1,130 @@
-//! The table that the documents show.
+//! The tables that the documents show: the claims, each with its limit, and what was measured behind
+//! them, which depends on the machine.
 
 use std::fmt::Write;
 use std::path::Path;
 
 pub struct Row {
     pub what: &'static str,
+    /// Empty where the figure stands for itself.
     pub yardstick: &'static str,
-    pub ratio: f64,
-    pub limit: f64,
+    pub figure: f64,
+    pub unit: Unit,
+    pub limit: Limit,
+}
+
+#[derive(Clone, Copy)]
+pub enum Unit {
+    Ratio,
+    Mebibytes,
+    Tokens,
+}
+
+#[derive(Clone, Copy)]
+pub enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
 }
 
 impl Row {
     pub fn holds(&self) -> bool {
-        self.ratio <= self.limit
+        match self.limit {
+            Limit::AtLeast(limit) => self.figure >= limit,
+            Limit::AtMost(limit) => self.figure <= limit,
+        }
     }
 }
 
-pub fn render(rows: &[Row], files: usize, bytes: usize) -> String {
-    let mut text = format!(
-        "{files} files, {:.1} MB, on {}.\n\n| what | compared with | ratio | at most | |\n|---|---|---:|---:|---|\n",
-        bytes as f64 / 1e6,
-        machine()
-    );
-    for row in rows {
-        let mark = if row.holds() { "holds" } else { "**missed**" };
-        writeln!(
-            text,
-            "| {} | {} | {:.2} | {:.1} | {mark} |",
-            row.what, row.yardstick, row.ratio, row.limit
-        )
-        .expect("writing to a string");
+impl Unit {
+    fn figure(self, figure: f64) -> String {
+        match self {
+            Self::Ratio => format!("{figure:.2}"),
+            Self::Mebibytes => format!("{figure:.1} MiB"),
+            Self::Tokens => format!("{figure:.0} tokens"),
+        }
     }
-    text
 }
 
-/// Puts the table between the marks in the document.
+/// What was measured of each server, in absolute figures.
+#[derive(Default)]
+pub struct Details(Vec<(&'static str, Detail)>);
+
+#[derive(Default)]
+pub struct Detail {
+    /// Calls per second.
+    pub sequential: Option<f64>,
+    /// Calls per second.
+    pub pipelined: Option<f64>,
+    /// MiB.
+    pub peak: Option<f64>,
+    /// Milliseconds.
+    pub start: Option<f64>,
+    /// MiB.
+    pub idle: Option<f64>,
+}
+
+impl Details {
+    pub fn of(&mut self, name: &'static str) -> &mut Detail {
+        let at = self.0.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            self.0.push((name, Detail::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+pub struct Report {
+    pub files: usize,
+    pub bytes: usize,
+    pub rows: Vec<Row>,
+    pub details: Details,
+}
+
+impl Report {
+    pub fn holds(&self) -> bool {
+        self.rows.iter().all(Row::holds)
+    }
+
+    pub fn render(&self) -> String {
+        let megabytes = self.bytes as f64 / 1e6;
+        let mut text = format!("{} files, {megabytes:.1} MB, on {}.\n\n", self.files, machine());
+        text.push_str("| what | compared with | figure | limit | |\n|---|---|---:|---:|---|\n");
+        for row in &self.rows {
+            let (word, limit) = match row.limit {
+                Limit::AtLeast(limit) => ("at least", limit),
+                Limit::AtMost(limit) => ("at most", limit),
+            };
+            let mark = if row.holds() { "holds" } else { "**missed**" };
+            let (figure, limit) = (row.unit.figure(row.figure), row.unit.figure(limit));
+            let Row { what, yardstick, .. } = row;
+            writeln!(text, "| {what} | {yardstick} | {figure} | {word} {limit} | {mark} |")
+                .expect("writing to a string");
+        }
+        text.push_str(
+            "\nBehind the ratios, on this machine:\n\n\
+             | server | sequential, calls/s | pipelined, calls/s | its most memory | start | idle memory |\n\
+             |---|---:|---:|---:|---:|---:|\n",
+        );
+        for (name, detail) in &self.details.0 {
+            let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+            let rate = |rate: Option<f64>| or_none(rate.map(|rate| format!("{rate:.0}")));
+            let size = |size: Option<f64>| or_none(size.map(|size| format!("{size:.1} MiB")));
+            let (sequential, pipelined) = (rate(detail.sequential), rate(detail.pipelined));
+            let (peak, idle) = (size(detail.peak), size(detail.idle));
+            let start = or_none(detail.start.map(|time| format!("{time:.2} ms")));
+            writeln!(text, "| {name} | {sequential} | {pipelined} | {peak} | {start} | {idle} |")
+                .expect("writing to a string");
+        }
+        text
+    }
+}
+
+pub fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// Puts the tables between the marks in the document.
 pub fn write(table: &str) {
     const BEGIN: &str = "<!-- bench -->\n";
     const END: &str = "<!-- end of bench -->";

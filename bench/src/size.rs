@@ -1,0 +1,55 @@
+//! What the product costs whoever has it: the bytes of its binary, and the tokens of its list of tools.
+
+use serde_json::value::RawValue;
+
+use crate::contestants::Contestants;
+use crate::programs::Programs;
+use crate::server::Server;
+use crate::table::{Limit, Row, Unit};
+
+const LIST: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n";
+
+#[derive(serde::Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    result: Listed<'a>,
+}
+
+#[derive(serde::Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+}
+
+pub fn rows(programs: &Programs, contestants: &Contestants) -> Vec<Row> {
+    let bytes = std::fs::metadata(&programs.product).expect("the product's binary").len();
+    vec![
+        Row {
+            what: "The binary",
+            yardstick: "",
+            figure: bytes as f64 / (1024.0 * 1024.0),
+            unit: Unit::Mebibytes,
+            limit: Limit::AtMost(12.0),
+        },
+        Row {
+            what: "`tools/list`, all tools, on 2025-11-25",
+            yardstick: "",
+            figure: tokens(contestants) as f64,
+            unit: Unit::Tokens,
+            limit: Limit::AtMost(1800.0),
+        },
+    ]
+}
+
+/// The tools as JSON, as they come, counted with two public vocabularies: the larger count.
+fn tokens(contestants: &Contestants) -> usize {
+    let mut server = Server::start(&contestants.ours);
+    server.shake_hands();
+    let answer: Answer<'_> = serde_json::from_slice(server.ask(LIST)).expect("a list of tools");
+    let tools = answer.result.tools.get();
+    let vocabularies = [tiktoken_rs::o200k_base(), tiktoken_rs::cl100k_base()];
+    let counts = vocabularies
+        .map(|vocabulary| vocabulary.expect("a vocabulary").encode_ordinary(tools).len());
+    server.end();
+    counts.into_iter().max().expect("two counts")
+}
