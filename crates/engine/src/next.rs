@@ -2,8 +2,6 @@
 //! first step in file order that is not completed and whose condition holds now; a running loop is
 //! finished before what follows it.
 
-use std::collections::HashSet;
-
 use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::{Condition, Context, Variables, Workflow};
@@ -55,7 +53,7 @@ pub fn next<'a, Id: AsRef<str>>(
     workflow: &'a Workflow,
     progress: Progress<'a, Id>,
 ) -> Result<Next<'a>, Refusal> {
-    let completed: HashSet<&str> = progress.completed.iter().map(AsRef::as_ref).collect();
+    let completed = Ids::new(progress.completed);
     check_ids(workflow, &completed, progress.current)?;
     let mut search = Search {
         workflow,
@@ -98,7 +96,7 @@ impl<'a> StepView<'a> {
 /// A search for the next step, and what it comes by on the way.
 pub(crate) struct Search<'a, 's> {
     pub(crate) workflow: &'a Workflow,
-    completed: &'s HashSet<&'s str>,
+    completed: &'s Ids<'s>,
     state: LoopState,
     pub(crate) variables: Variables<'a>,
     /// The loops around the step that was found, outermost first.
@@ -146,9 +144,25 @@ pub(crate) enum End {
     Idle,
 }
 
+/// A set of ids, sorted. Mostly there are a few, for which hashing costs more than it saves.
+struct Ids<'a>(Vec<&'a str>);
+
+impl<'a> Ids<'a> {
+    fn new<Id: AsRef<str>>(ids: &'a [Id]) -> Self {
+        let mut ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Self(ids)
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        self.0.binary_search(&id).is_ok()
+    }
+}
+
 /// What counts as done where the search is.
 enum Done<'d> {
-    Reported(&'d HashSet<&'d str>),
+    Reported(&'d Ids<'d>),
     InIteration(&'d [String]),
 }
 
@@ -323,7 +337,7 @@ fn named_bodies(workflow: &Workflow) -> Vec<&str> {
 
 fn check_ids(
     workflow: &Workflow,
-    completed: &HashSet<&str>,
+    completed: &Ids<'_>,
     current: Option<&str>,
 ) -> Result<(), Refusal> {
     let mut known = 0;
@@ -332,13 +346,9 @@ fn check_ids(
         known += usize::from(completed.contains(step.id()));
         is_current_known |= current == Some(step.id());
     });
-    if known < completed.len() {
-        let mut unknown: Vec<String> = completed
-            .iter()
-            .filter(|id| workflow.step(id).is_none())
-            .map(|id| (*id).to_owned())
-            .collect();
-        unknown.sort();
+    if known < completed.0.len() {
+        let unknown = completed.0.iter().filter(|id| workflow.step(id).is_none());
+        let unknown = unknown.map(|id| (*id).to_owned()).collect();
         return Err(Refusal::unknown_completed(workflow, unknown));
     }
     match current {

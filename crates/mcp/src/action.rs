@@ -146,6 +146,16 @@ pub enum Outcome {
     Fault,
 }
 
+impl Outcome {
+    /// About how long its result will be, where that is worth knowing beforehand.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Tool { text, structured } => text.len() + text.len() / 8 + structured.len() + 64,
+            _ => 0,
+        }
+    }
+}
+
 /// What changed on the server's side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changed {

@@ -139,13 +139,14 @@ impl Connection {
                 self.pending.insert(ticket, pending);
                 return;
             }
-            result => outcome(&self.server, revision, shape, can_ask, result),
+            result => result,
         };
         let Pending { id, batch, .. } = pending;
-        let reply = match result {
-            Ok(result) => jsonrpc::result(&id, &result),
-            Err(error) => jsonrpc::error(Some(&id), &error),
-        };
+        let mut reply = jsonrpc::begin_result(&id, result.length());
+        match outcome(&self.server, revision, shape, can_ask, result, &mut reply) {
+            Ok(()) => reply.push('}'),
+            Err(error) => reply = jsonrpc::error(Some(&id), &error),
+        }
         self.reply(Some(&id), reply, batch, actions);
     }
 

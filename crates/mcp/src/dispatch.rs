@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::action::{Call, Outcome, Reference, completion};
 use crate::asking::{cannot_ask, input_required};
 use crate::jsonrpc::{Error, params};
+use crate::quote::quote;
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
@@ -152,25 +153,28 @@ fn complete(raw: Option<&RawValue>) -> Result<Call, Error> {
     Ok(Call::Complete { reference, argument: argument.name, typed: argument.value })
 }
 
-/// The result that an outcome comes to, as JSON, or the error.
+/// Appends the result that an outcome comes to, as JSON; or the error.
 pub(crate) fn outcome(
     server: &Server,
     revision: Revision,
     shape: Shape,
     can_ask: bool,
     outcome: Outcome,
-) -> Result<String, Error> {
+    out: &mut String,
+) -> Result<(), Error> {
     let traits = revision.traits();
-    let whole = |value, caching| Ok(server.complete(revision, value, caching).to_string());
-    match outcome {
-        Outcome::Tool { structured, .. } if shape == Shape::Method => Ok(one_line(structured)),
-        Outcome::Tool { text, structured } => {
-            Ok(tool_result(server, revision, &text, &one_line(structured)))
+    let (result, caching) = match outcome {
+        Outcome::Tool { structured, .. } if shape == Shape::Method => {
+            push_line(&structured, out);
+            return Ok(());
         }
-        Outcome::Refused { error, .. } if shape == Shape::Method => Err(error),
+        Outcome::Tool { text, structured } => {
+            push_tool_result(server, revision, &text, &structured, out);
+            return Ok(());
+        }
+        Outcome::Refused { error, .. } if shape == Shape::Method => return Err(error),
         Outcome::Refused { advice, error } => {
-            let result = failed_tool(&[advice, json!(error).to_string()]);
-            whole(result, Caching::None)
+            (failed_tool(&[advice, json!(error).to_string()]), Caching::None)
         }
         Outcome::BadArguments(details) => {
             let advice = format!("Call the tool again with other arguments: {details}.");
@@ -178,63 +182,78 @@ pub(crate) fn outcome(
             if shape == Shape::Method || !traits.bad_arguments_are_results {
                 return Err(error);
             }
-            whole(failed_tool(&[advice, json!(error).to_string()]), Caching::None)
+            (failed_tool(&[advice, json!(error).to_string()]), Caching::None)
         }
         Outcome::Resources(page) => {
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
-            whole(listed("resources", items, page.next), Caching::List)
+            (listed("resources", items, page.next), Caching::List)
         }
         Outcome::Templates(templates) => {
             let items = templates.iter().map(|item| item.to_json(&traits)).collect();
-            whole(listed("resourceTemplates", items, None), Caching::List)
+            (listed("resourceTemplates", items, None), Caching::List)
         }
         Outcome::Prompts(page) => {
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
-            whole(listed("prompts", items, page.next), Caching::List)
+            (listed("prompts", items, page.next), Caching::List)
         }
-        Outcome::Resource(text) => whole(json!({"contents": [text.to_json()]}), Caching::List),
+        Outcome::Resource(text) => (json!({"contents": [text.to_json()]}), Caching::List),
         Outcome::Prompt { description, text } => {
             let content = json!({"type": "text", "text": text});
             let messages = json!([{"role": "user", "content": content}]);
-            whole(json!({"description": description, "messages": messages}), Caching::None)
+            (json!({"description": description, "messages": messages}), Caching::None)
         }
-        Outcome::Completion { values, total } => whole(completion(values, total), Caching::None),
+        Outcome::Completion { values, total } => (completion(values, total), Caching::None),
         Outcome::NoResource { uri } if traits.is_modern => {
-            Err(Error::invalid_params(format!("there is no resource `{uri}`")))
+            return Err(Error::invalid_params(format!("there is no resource `{uri}`")));
         }
         Outcome::NoResource { uri } => {
-            Err(Error::new(-32002, "Resource not found", json!({"uri": uri})))
+            return Err(Error::new(-32002, "Resource not found", json!({"uri": uri})));
         }
-        Outcome::BadParams(details) => Err(Error::invalid_params(details)),
-        Outcome::Ask(_) if !can_ask => Err(cannot_ask()),
-        Outcome::Ask(ask) if traits.is_modern => Ok(input_required(server, *ask)),
+        Outcome::BadParams(details) => return Err(Error::invalid_params(details)),
+        Outcome::Ask(_) if !can_ask => return Err(cannot_ask()),
+        Outcome::Ask(ask) if traits.is_modern => {
+            out.push_str(&input_required(server, *ask));
+            return Ok(());
+        }
         // Whoever has begun with a handshake is asked by a request, and that something.
-        Outcome::Ask(_) => Err(Error::internal()),
-        Outcome::Busy => Err(Error::busy()),
-        Outcome::Fault => Err(Error::internal()),
-    }
+        Outcome::Ask(_) => return Err(Error::internal()),
+        Outcome::Busy => return Err(Error::busy()),
+        Outcome::Fault => return Err(Error::internal()),
+    };
+    out.push_str(&server.complete(revision, result, caching).to_string());
+    Ok(())
 }
 
 /// A message is one line. In JSON a line end is white space, whoever wrote it there.
-fn one_line(json: String) -> String {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
+fn push_line(json: &str, out: &mut String) {
+    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some() {
+        out.push_str(&json.replace(['\n', '\r'], " "));
+    } else {
+        out.push_str(json);
+    }
 }
 
 /// Put together by hand: this is the one result whose cost is felt.
-fn tool_result(server: &Server, revision: Revision, text: &str, structured: &str) -> String {
+fn push_tool_result(
+    server: &Server,
+    revision: Revision,
+    text: &str,
+    structured: &str,
+    out: &mut String,
+) {
     let traits = revision.traits();
-    let text = Value::from(text).to_string();
-    let mut result = format!(r#"{{"content":[{{"type":"text","text":{text}}}]"#);
+    out.push_str(r#"{"content":[{"type":"text","text":"#);
+    quote(text, out);
+    out.push_str("}]");
     if traits.structured_content {
-        result.push_str(r#","structuredContent":"#);
-        result.push_str(structured);
+        out.push_str(r#","structuredContent":"#);
+        push_line(structured, out);
     }
     if traits.is_modern {
         let meta = server.meta(revision);
-        result.push_str(&format!(r#","resultType":"complete","_meta":{meta}"#));
+        out.push_str(&format!(r#","resultType":"complete","_meta":{meta}"#));
     }
-    result.push('}');
-    result
+    out.push('}');
 }
 
 fn failed_tool(texts: &[String]) -> Value {

@@ -8,6 +8,7 @@ pub mod content;
 mod dispatch;
 mod era;
 mod jsonrpc;
+mod quote;
 mod revision;
 mod server;
 
@@ -15,5 +16,6 @@ pub use action::{Action, Call, Changed, Context, Outcome, Progress, Reference, T
 pub use asking::{Answer, Answers, Ask, Form};
 pub use connection::{Connection, Transport};
 pub use jsonrpc::{Error, Id, params};
+pub use quote::quote;
 pub use revision::{Revision, Traits};
 pub use server::Server;

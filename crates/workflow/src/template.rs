@@ -34,8 +34,8 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        let slot = rest.find("{{").and_then(|start| {
-            let length = rest[start + 2..].find("}}")?;
+        let slot = doubled(rest, '{').and_then(|start| {
+            let length = doubled(&rest[start + 2..], '}')?;
             Some((start, start + 2 + length + 2))
         });
         let piece = match slot {
@@ -50,6 +50,11 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         rest = &rest[used..];
         Some(piece)
     })
+}
+
+/// Where a brace stands twice. One is searched for, which is much faster than a search for two.
+fn doubled(text: &str, brace: char) -> Option<usize> {
+    text.match_indices(brace).map(|(at, _)| at).find(|at| text[at + 1..].starts_with(brace))
 }
 
 /// Reads what stands in a slot; `None` where it is no variable.
@@ -73,7 +78,7 @@ fn is_path(text: &str) -> bool {
 
 /// Fills the slots that the variables can fill.
 pub fn fill<'a>(text: &'a str, variables: &Variables<'_>) -> Cow<'a, str> {
-    if !text.contains("{{") {
+    if doubled(text, '{').is_none() {
         return Cow::Borrowed(text);
     }
     let mut filled = String::with_capacity(text.len());

@@ -68,7 +68,7 @@ pub(crate) fn origin(connection: &Connection, request: &Request<'_>, revision: R
         progress_token: &'a RawValue,
     }
     // Most requests have no such text at all.
-    let params = request.params.filter(|params| params.get().contains("progressToken"));
+    let params = request.params.filter(|params| params.get().contains("_meta"));
     let fields: Option<Fields<'_>> =
         params.and_then(|params| serde_json::from_str(params.get()).ok());
     Origin {

@@ -28,7 +28,7 @@ pub(crate) fn meta(request: &Request<'_>) -> Option<Value> {
     let is_ours = matches!(&*request.method, "server/discover" | "subscriptions/listen");
     // Most legacy requests have no such text at all, and are told apart without parsing.
     let text = request.params.map_or("", RawValue::get);
-    if !is_ours && !text.contains(VERSION) && !text.contains(CAPABILITIES) {
+    if !is_ours && !text.contains("_meta") {
         return None;
     }
     let fields: Option<Fields<'_>> = serde_json::from_str(text).ok();

@@ -416,6 +416,18 @@ impl<'a> Session<'a> {
         }
         let mut written = 0;
         while written < self.replies.len() {
+            // Mostly there is room, and nothing has to be waited for.
+            match self.write_now(written) {
+                Ok(count) => {
+                    written += count;
+                    continue;
+                }
+                Err(error) if is_gone(error) => {
+                    self.is_over = true;
+                    break;
+                }
+                Err(_) => {}
+            }
             let mut descriptors =
                 [PollFd::new(&self.output, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
             let patience = self.is_told.then_some(&PATIENCE);
@@ -437,7 +449,7 @@ impl<'a> Session<'a> {
                 match retry_on_intr(|| rustix::io::write(&self.output, piece)) {
                     Ok(count) => written += count,
                     // The client went away between our look and our write.
-                    Err(Errno::PIPE | Errno::CONNRESET) => {
+                    Err(error) if is_gone(error) => {
                         self.is_over = true;
                         break;
                     }
@@ -448,4 +460,21 @@ impl<'a> Session<'a> {
         self.replies.clear();
         Ok(())
     }
+
+    /// Writes as much as there is room for, without waiting; an error where that cannot be had.
+    #[cfg(target_os = "linux")]
+    fn write_now(&self, from: usize) -> Result<usize, Errno> {
+        let rest = [io::IoSlice::new(&self.replies[from..])];
+        // A pipe has no position.
+        rustix::io::pwritev2(&self.output, &rest, u64::MAX, rustix::io::ReadWriteFlags::NOWAIT)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn write_now(&self, _: usize) -> Result<usize, Errno> {
+        Err(Errno::OPNOTSUPP)
+    }
+}
+
+fn is_gone(error: Errno) -> bool {
+    matches!(error, Errno::PIPE | Errno::CONNRESET)
 }

@@ -46,7 +46,7 @@ impl Lines {
     /// The next complete line; at the end of the input, what is left of one.
     pub(super) fn next(&mut self, is_end: bool) -> Option<Line<'_>> {
         loop {
-            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
             let end = match found {
                 Some(at) => self.searched + at,
                 None if is_end && self.start < self.buffer.len() => self.buffer.len(),

@@ -1,9 +1,9 @@
 //! `workflow_next`: the step that comes next.
 
-use engine::Progress;
+use engine::{Next, Progress};
 use mcp::Outcome;
 use mcp::content::Tool;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
 
@@ -52,7 +52,10 @@ pub(super) fn tool() -> Tool {
         output_schema: json!({
             "type": "object",
             "properties": {
-                "step": {"type": ["object", "null"], "description": "null when complete"},
+                "step": {
+                    "anyOf": [{"type": "object"}, {"type": "null"}],
+                    "description": "null when complete",
+                },
                 "guidance": {
                     "type": "object",
                     "properties": {
@@ -97,13 +100,122 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
         context: &arguments.context,
     };
     let answer = app::next(&snapshot, &arguments.workflow_id, progress)?;
-    let mut text = match &answer.step {
-        Some(step) => format!("Step `{}`: {}\n\n{}", step.id, step.title, answer.guidance.prompt),
-        None => answer.guidance.prompt.clone(),
-    };
-    if let Some(state) = &answer.state {
-        text.push_str(&format!("\n\nstate: {}", json!(state)));
-    }
-    let structured = serde_json::to_string(&answer).unwrap_or_default();
+    let state = answer.state.as_ref().map(|state| serde_json::to_string(state).unwrap_or_default());
+    let text = text(&answer, state.as_deref());
+    let structured = structured(&answer, state.as_deref());
     Ok(Outcome::Tool { text, structured })
+}
+
+fn text(answer: &Next<'_>, state: Option<&str>) -> String {
+    let prompt = &answer.guidance.prompt;
+    let mut text = String::with_capacity(prompt.len() + 256);
+    if let Some(step) = &answer.step {
+        for part in ["Step `", step.id, "`: ", step.title, "\n\n"] {
+            text.push_str(part);
+        }
+    }
+    text.push_str(prompt);
+    if let Some(state) = state {
+        text.push_str("\n\nstate: ");
+        text.push_str(state);
+    }
+    text
+}
+
+/// The answer as JSON. This is the call that an agent makes most, so its texts are written by `quote`; a
+/// test holds the result against what `serde_json` makes of it.
+fn structured(answer: &Next<'_>, state: Option<&str>) -> String {
+    let Next { step, guidance, is_complete, state: _ } = answer;
+    let mut out = Json(String::with_capacity(2 * guidance.prompt.len() + 512));
+    match step {
+        None => out.raw(r#"{"step":null"#),
+        Some(step) => {
+            out.text(r#"{"step":{"id":"#, step.id);
+            out.text(r#","title":"#, step.title);
+            out.text(r#","prompt":"#, step.prompt);
+            out.value(r#","askForFiles":"#, step.ask_for_files);
+            out.value(r#","requireConfirmation":"#, step.require_confirmation);
+            out.value(r#","runCondition":"#, step.run_condition);
+            out.raw("}");
+        }
+    }
+    out.text(r#","guidance":{"prompt":"#, &guidance.prompt);
+    if let Some(hint) = guidance.model_hint {
+        out.text(r#","modelHint":"#, hint);
+    }
+    out.value(r#","requiresConfirmation":"#, Some(guidance.requires_confirmation));
+    out.raw(r#","validationCriteria":["#);
+    for (at, message) in guidance.validation_criteria.iter().enumerate() {
+        out.text(if at == 0 { "" } else { "," }, message);
+    }
+    out.raw("]}");
+    out.value(r#","isComplete":"#, Some(is_complete));
+    if let Some(state) = state {
+        out.raw(r#","state":"#);
+        out.raw(state);
+    }
+    out.raw("}");
+    out.0
+}
+
+/// JSON that is put together from pieces.
+struct Json(String);
+
+impl Json {
+    fn raw(&mut self, piece: &str) {
+        self.0.push_str(piece);
+    }
+
+    fn text(&mut self, before: &str, text: &str) {
+        self.0.push_str(before);
+        mcp::quote(text, &mut self.0);
+    }
+
+    /// Left out where there is none.
+    fn value(&mut self, before: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.0.push_str(before);
+            self.0.push_str(&serde_json::to_string(&value).unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::bundled::BUNDLED;
+
+    #[test]
+    fn the_answer_is_what_serde_makes_of_it() {
+        let app = App::open(vec![catalog::Source::Bundled(BUNDLED)]);
+        let snapshot = app.snapshot();
+        let context =
+            json!({"sections": ["a\n\"b\"", "c"], "docType": "guide", "taskSize": "large"});
+        let mut seen = 0;
+        for workflow in snapshot.workflows() {
+            let mut context = context.as_object().cloned().unwrap_or_default();
+            let mut completed: Vec<String> = Vec::new();
+            for _ in 0..50 {
+                let (done, now) = (completed.clone(), context.clone());
+                let progress = Progress { completed: &done, current: None, context: &now };
+                let answer = app::next(&snapshot, &workflow.id, progress).unwrap();
+                let state = answer.state.as_ref().map(|state| json!(state).to_string());
+                let made = structured(&answer, state.as_deref());
+                assert_eq!(serde_json::from_str::<Value>(&made).unwrap(), json!(answer));
+                seen += 1;
+                let Some(step) = &answer.step else { break };
+                completed.push(step.id.to_owned());
+                completed.extend(answer.state.iter().flat_map(|state| {
+                    let ended = state.loops.iter().filter(|(_, progress)| progress.ended);
+                    ended.map(|(id, _)| id.clone())
+                }));
+                if let Value::Object(state) = json!(answer.state) {
+                    context.extend(state);
+                }
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
 }
