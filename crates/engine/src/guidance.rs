@@ -1,8 +1,6 @@
 //! What the agent should read before it works: who it is, where it stands, what to do, and what its
 //! output will be checked for.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use workflow::Variables;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
@@ -10,6 +8,9 @@ use workflow::definition::{LoopStep, PlainStep};
 use workflow::template::fill;
 
 use crate::next::{End, Note, Running, Search, What, is_confirmed};
+
+/// The room that a prompt begins with.
+const PROMPT_BYTES: usize = 2048;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,7 +24,8 @@ pub struct Guidance<'a> {
 }
 
 pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) -> Guidance<'a> {
-    let mut prompt = Prompt::default();
+    // Few prompts are longer, and growing costs more than a little too much room.
+    let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: Vec::new() };
     for note in &search.notes {
         prompt.paragraph(&describe(note));
     }
@@ -158,7 +160,6 @@ enum Sense {
     Unwanted,
 }
 
-#[derive(Default)]
 struct Prompt<'a> {
     text: String,
     /// The messages that stand in the innermost list already.
@@ -174,8 +175,10 @@ impl<'a> Prompt<'a> {
     }
 
     fn item(&mut self, depth: usize, text: &str) {
-        // Writing to a string cannot fail.
-        let _ = write!(self.text, "\n{:indent$}- {text}", "", indent = depth * 2);
+        self.text.push('\n');
+        (0..depth).for_each(|_| self.text.push_str("  "));
+        self.text.push_str("- ");
+        self.text.push_str(text);
     }
 
     /// A check as a list, with the logic of its compositions in words. Rules inside a `not` say what

@@ -8,6 +8,7 @@ use crate::asking::{Answers, Ask};
 
 use crate::content::{Page, Prompt, Resource, ResourceTemplate, ResourceText};
 use crate::jsonrpc::Error;
+use crate::quote::Quoted;
 
 /// What the host does next, in this order.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub enum Action {
 }
 
 /// A call under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
 
 /// What goes with a call.
@@ -110,7 +111,7 @@ pub enum Reference {
 pub enum Outcome {
     /// A tool's result: what an agent reads, and the same for a machine, as JSON.
     Tool {
-        text: String,
+        text: Quoted,
         structured: String,
     },
     /// Not now, or not so: what the agent should do next, and the error for a machine.
@@ -150,7 +151,7 @@ impl Outcome {
     /// About how long its result will be, where that is worth knowing beforehand.
     pub(crate) fn length(&self) -> usize {
         match self {
-            Self::Tool { text, structured } => text.len() + text.len() / 8 + structured.len() + 64,
+            Self::Tool { text, structured } => text.inner().len() + structured.len() + 64,
             _ => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! One peer: what it has negotiated, what it waits for, and what it wants to hear about. Every request
 //! gets exactly one answer, a cancelled one none.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -37,7 +37,8 @@ pub struct Connection {
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
     listeners: Vec<Listener>,
-    pending: HashMap<Ticket, Pending>,
+    /// By ticket, and so in the order in which they came.
+    pending: BTreeMap<Ticket, Pending>,
     batches: HashMap<u64, Batch>,
     counter: u64,
 }
@@ -86,7 +87,7 @@ impl Connection {
             can_ask: false,
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
-            pending: HashMap::new(),
+            pending: BTreeMap::new(),
             batches: HashMap::new(),
             counter: 0,
         }
@@ -199,7 +200,8 @@ impl Connection {
 
     /// The end: streams get their answer, and calls under way are cancelled.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
-        actions.extend(self.pending.drain().map(|(ticket, _)| Action::Cancel(ticket)));
+        let pending = std::mem::take(&mut self.pending);
+        actions.extend(pending.into_keys().map(Action::Cancel));
         for listener in self.listeners.drain(..) {
             let mut result = self.server.complete(modern::REVISION, json!({}), Caching::None);
             result["_meta"][modern::SUBSCRIPTION] = listener.meta()[modern::SUBSCRIPTION].clone();
@@ -367,7 +369,7 @@ impl Connection {
         for batch in self.batches.values_mut() {
             batch.replies.retain(|(id, _)| !id.as_ref().is_some_and(is_wanted));
         }
-        let cancelled = self.pending.extract_if(|_, pending| is_wanted(&pending.id));
+        let cancelled = self.pending.extract_if(.., |_, pending| is_wanted(&pending.id));
         let cancelled: Vec<(Ticket, Pending)> = cancelled.collect();
         for (ticket, pending) in cancelled {
             match &pending.asking {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::action::{Call, Outcome, Reference, completion};
 use crate::asking::{cannot_ask, input_required};
 use crate::jsonrpc::{Error, params};
-use crate::quote::quote;
+use crate::quote::Quoted;
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
@@ -237,14 +237,14 @@ fn push_line(json: &str, out: &mut String) {
 fn push_tool_result(
     server: &Server,
     revision: Revision,
-    text: &str,
+    text: &Quoted,
     structured: &str,
     out: &mut String,
 ) {
     let traits = revision.traits();
-    out.push_str(r#"{"content":[{"type":"text","text":"#);
-    quote(text, out);
-    out.push_str("}]");
+    out.push_str(r#"{"content":[{"type":"text","text":""#);
+    out.push_str(text.inner());
+    out.push_str(r#""}]"#);
     if traits.structured_content {
         out.push_str(r#","structuredContent":"#);
         push_line(structured, out);

@@ -16,6 +16,6 @@ pub use action::{Action, Call, Changed, Context, Outcome, Progress, Reference, T
 pub use asking::{Answer, Answers, Ask, Form};
 pub use connection::{Connection, Transport};
 pub use jsonrpc::{Error, Id, params};
-pub use quote::quote;
+pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
 pub use server::Server;

@@ -86,7 +86,7 @@ fn ask(call: Call) -> Outcome {
 }
 
 fn done() -> Outcome {
-    Outcome::Tool { text: "done".to_owned(), structured: r#"{"done":true}"#.to_owned() }
+    Outcome::Tool { text: "done".into(), structured: r#"{"done":true}"#.to_owned() }
 }
 
 fn meta(capabilities: &Value) -> Value {

@@ -152,7 +152,7 @@ fn outcome_of(how: u8) -> Outcome {
     let texts = || ("text".to_owned(), r#"{"a":1}"#.to_owned());
     let error = || Error::new(-32001, "Workflow not found", json!({"workflowId": "x"}));
     match how % 14 {
-        0..=2 => Outcome::Tool { text: texts().0, structured: texts().1 },
+        0..=2 => Outcome::Tool { text: texts().0.into(), structured: texts().1 },
         3 => Outcome::Refused { advice: texts().0, error: error() },
         4 => Outcome::BadArguments(texts().0),
         5 => Outcome::Resources(Page { items: Vec::new(), next: Some("next".to_owned()) }),

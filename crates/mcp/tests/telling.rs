@@ -148,7 +148,7 @@ fn a_message_is_one_line_however_its_host_writes_json() {
         connection.receive(line.as_bytes(), &mut actions);
         let Some(Action::Call { ticket, .. }) = actions.pop() else { panic!("{line}") };
         let structured = "{\r\n  \"a\": \"b\\n\"\n}".to_owned();
-        let outcome = Outcome::Tool { text: "a\nb".to_owned(), structured };
+        let outcome = Outcome::Tool { text: "a\nb".into(), structured };
         connection.finish(ticket, outcome, &mut actions);
         let Some(Action::Reply(reply)) = actions.pop() else { panic!("{line}") };
         assert!(!reply.contains(['\n', '\r']), "{reply}");

@@ -347,8 +347,10 @@ impl<'a> Session<'a> {
 
     /// Carries out what the connection asks for, and collects what is to be written.
     fn act(&mut self) {
+        let mut now = Vec::new();
         while !self.actions.is_empty() {
-            for action in std::mem::take(&mut self.actions) {
+            std::mem::swap(&mut now, &mut self.actions);
+            for action in now.drain(..) {
                 match action {
                     Action::Reply(text) | Action::Notify(text) | Action::Ask(text) => {
                         if let Some(log) = &mut self.wire_log {
@@ -368,6 +370,8 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        // Both are empty now; the room is used again.
+        self.actions = now;
     }
 
     fn call(&mut self, ticket: Ticket, call: Call) {

@@ -38,7 +38,7 @@ fn tool(name: &'static str) -> Tool {
 }
 
 fn done(text: &str) -> Outcome {
-    Outcome::Tool { text: text.to_owned(), structured: "{}".to_owned() }
+    Outcome::Tool { text: text.into(), structured: "{}".to_owned() }
 }
 
 impl Client {

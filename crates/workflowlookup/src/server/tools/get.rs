@@ -64,5 +64,5 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
     let snapshot = app.snapshot();
     let workflow = app::find(&snapshot, &arguments.id)?;
     let definition = serde_json::to_string(workflow).unwrap_or_default();
-    Ok(Outcome::Tool { text: definition.clone(), structured: definition })
+    Ok(Outcome::Tool { text: (&definition).into(), structured: definition })
 }

@@ -69,5 +69,5 @@ fn lint(text: &str) -> Outcome {
     };
     let structured = json!({"usable": usable, "findings": reading.findings});
     let text = format!("{summary}\n{}", rendered.join("\n"));
-    Outcome::Tool { text: text.trim_end().to_owned(), structured: structured.to_string() }
+    Outcome::Tool { text: text.trim_end().into(), structured: structured.to_string() }
 }

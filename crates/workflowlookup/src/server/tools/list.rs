@@ -109,5 +109,5 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
         structured["nextCursor"] = json!(next);
     }
     text.push_str("Begin one with workflow_next and an empty completedSteps.");
-    Ok(Outcome::Tool { text, structured: structured.to_string() })
+    Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
 }

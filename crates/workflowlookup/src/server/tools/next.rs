@@ -1,8 +1,8 @@
 //! `workflow_next`: the step that comes next.
 
 use engine::{Next, Progress};
-use mcp::Outcome;
 use mcp::content::Tool;
+use mcp::{Outcome, Quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
@@ -101,32 +101,32 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
     };
     let answer = app::next(&snapshot, &arguments.workflow_id, progress)?;
     let state = answer.state.as_ref().map(|state| serde_json::to_string(state).unwrap_or_default());
-    let text = text(&answer, state.as_deref());
-    let structured = structured(&answer, state.as_deref());
+    let prompt = Quoted::from(&answer.guidance.prompt);
+    let text = text(&answer, &prompt, state.as_deref());
+    let structured = structured(&answer, &prompt, state.as_deref());
     Ok(Outcome::Tool { text, structured })
 }
 
-fn text(answer: &Next<'_>, state: Option<&str>) -> String {
-    let prompt = &answer.guidance.prompt;
-    let mut text = String::with_capacity(prompt.len() + 256);
+fn text(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> Quoted {
+    let mut text = Quoted::with_capacity(prompt.inner().len() + 512);
     if let Some(step) = &answer.step {
         for part in ["Step `", step.id, "`: ", step.title, "\n\n"] {
-            text.push_str(part);
+            text.push(part);
         }
     }
-    text.push_str(prompt);
+    text.append(prompt);
     if let Some(state) = state {
-        text.push_str("\n\nstate: ");
-        text.push_str(state);
+        text.push("\n\nstate: ");
+        text.push(state);
     }
     text
 }
 
 /// The answer as JSON. This is the call that an agent makes most, so its texts are written by `quote`; a
 /// test holds the result against what `serde_json` makes of it.
-fn structured(answer: &Next<'_>, state: Option<&str>) -> String {
+fn structured(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> String {
     let Next { step, guidance, is_complete, state: _ } = answer;
-    let mut out = Json(String::with_capacity(2 * guidance.prompt.len() + 512));
+    let mut out = Json(String::with_capacity(2 * prompt.inner().len() + 1024));
     match step {
         None => out.raw(r#"{"step":null"#),
         Some(step) => {
@@ -139,7 +139,9 @@ fn structured(answer: &Next<'_>, state: Option<&str>) -> String {
             out.raw("}");
         }
     }
-    out.text(r#","guidance":{"prompt":"#, &guidance.prompt);
+    for piece in [r#","guidance":{"prompt":""#, prompt.inner(), "\""] {
+        out.raw(piece);
+    }
     if let Some(hint) = guidance.model_hint {
         out.text(r#","modelHint":"#, hint);
     }
@@ -202,7 +204,8 @@ mod tests {
                 let progress = Progress { completed: &done, current: None, context: &now };
                 let answer = app::next(&snapshot, &workflow.id, progress).unwrap();
                 let state = answer.state.as_ref().map(|state| json!(state).to_string());
-                let made = structured(&answer, state.as_deref());
+                let prompt = Quoted::from(&answer.guidance.prompt);
+                let made = structured(&answer, &prompt, state.as_deref());
                 assert_eq!(serde_json::from_str::<Value>(&made).unwrap(), json!(answer));
                 seen += 1;
                 let Some(step) = &answer.step else { break };

@@ -79,5 +79,5 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
         }
     }
     let structured = serde_json::to_string(&verdict).unwrap_or_default();
-    Ok(Outcome::Tool { text, structured })
+    Ok(Outcome::Tool { text: text.into(), structured })
 }
