@@ -16,6 +16,8 @@ const FIRST_ID: usize = 1_000_000;
 
 pub struct Contestants {
     pub ours: Contestant,
+    /// Ours, asked for more.
+    pub ours_in_loop: Contestant,
     /// Ours with many files in its catalogue.
     pub ours_with_files: Contestant,
     pub bare: Contestant,
@@ -48,9 +50,15 @@ impl Contestants {
             folder: folder.clone(),
             call: call.clone(),
         };
-        // Two steps are done and the third begins a loop: more work and a longer answer than the
+        // An agent in the middle of the first bundled workflow. The answer is a little longer than the
         // median of all steps of the bundled workflows.
         let next = json!({"name": "workflow_next", "arguments": {
+            "workflowId": "ai-task-implementation",
+            "completedSteps": ["understand"],
+            "context": {"taskId": "TASK-123", "taskSize": "medium"},
+        }});
+        // Two steps are done and the third begins a loop: about the most work that a call can be.
+        let next_in_loop = json!({"name": "workflow_next", "arguments": {
             "workflowId": "investigate-bug",
             "completedSteps": ["reproduce", "collect-evidence"],
             "context": {"severity": "high"},
@@ -58,6 +66,11 @@ impl Contestants {
         let echo = json!({"name": "echo", "arguments": {"text": "a short text that comes back"}});
 
         let ours = contestant("workflowlookup", &programs.product, &["serve"], &next);
+        let ours_in_loop = Contestant {
+            name: "workflowlookup, a step in a loop",
+            call: next_in_loop,
+            ..ours.clone()
+        };
         let mut ours_with_files = ours.clone();
         ours_with_files.name = "workflowlookup, 5,000 files";
         ours_with_files.arguments.extend(["--workflows".into(), files.into()]);
@@ -69,6 +82,7 @@ impl Contestants {
         canned_loop.arguments.push(canned.into());
         Self {
             ours,
+            ours_in_loop,
             ours_with_files,
             bare: contestant("bare loop", bare_loop, &[], &echo),
             bare_together: contestant("bare loop, together", bare_loop, &["--together"], &echo),
@@ -79,9 +93,9 @@ impl Contestants {
     }
 
     /// Those that are called over and over.
-    pub fn called(&self) -> [&Contestant; 6] {
-        let Self { ours, bare, bare_together, canned, rmcp, rmcp_pipes, .. } = self;
-        [ours, bare, bare_together, canned, rmcp, rmcp_pipes]
+    pub fn called(&self) -> [&Contestant; 7] {
+        let Self { ours, ours_in_loop, bare, bare_together, canned, rmcp, rmcp_pipes, .. } = self;
+        [ours, bare, bare_together, canned, rmcp, rmcp_pipes, ours_in_loop]
     }
 }
 

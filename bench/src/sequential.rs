@@ -42,7 +42,7 @@ pub fn rows(contestants: &Contestants, details: &mut Details) -> Vec<Row> {
     for (contestant, rates) in called.iter().zip(&rates) {
         details.of(contestant.name).sequential = Some(median(rates.clone()));
     }
-    let [ours, bare, _, canned, rmcp, rmcp_pipes] = rates;
+    let [ours, bare, _, canned, rmcp, rmcp_pipes, _] = rates;
     let faster: Vec<f64> = rmcp.iter().zip(&rmcp_pipes).map(|(one, two)| one.max(*two)).collect();
     let what = "`workflow_next`, one call after the other, calls per second";
     let row = |yardstick, rates: &[f64], least| Row {

@@ -18,6 +18,9 @@ use crate::server::{Caching, Server};
 /// How many resources a legacy client may subscribe to, and how many streams a modern one may open.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
 
+/// Room beyond this is not kept.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
 /// How a peer is reached. Some of the product's first protocol is for stdio alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -41,6 +44,8 @@ pub struct Connection {
     pending: BTreeMap<Ticket, Pending>,
     batches: HashMap<u64, Batch>,
     counter: u64,
+    /// A text that has been sent, whose room is used again.
+    spare: String,
 }
 
 #[derive(Debug)]
@@ -90,6 +95,7 @@ impl Connection {
             pending: BTreeMap::new(),
             batches: HashMap::new(),
             counter: 0,
+            spare: String::new(),
         }
     }
 
@@ -143,12 +149,22 @@ impl Connection {
             result => result,
         };
         let Pending { id, batch, .. } = pending;
-        let mut reply = jsonrpc::begin_result(&id, result.length());
+        let mut reply = std::mem::take(&mut self.spare);
+        reply.clear();
+        reply.reserve(result.length());
+        jsonrpc::begin_result(&id, &mut reply);
         match outcome(&self.server, revision, shape, can_ask, result, &mut reply) {
             Ok(()) => reply.push('}'),
             Err(error) => reply = jsonrpc::error(Some(&id), &error),
         }
         self.reply(Some(&id), reply, batch, actions);
+    }
+
+    /// Takes back a text that has been sent: the next one is as long, mostly, and needs no room of its own.
+    pub fn recycle(&mut self, sent: String) {
+        if sent.capacity() <= SPARE_BYTES_MAX {
+            self.spare = sent;
+        }
     }
 
     /// Tells how far a call has come, if its client wants to hear it. What does not grow is not told.

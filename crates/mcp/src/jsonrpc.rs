@@ -327,19 +327,18 @@ fn plain(error: &serde_json::Error) -> String {
 }
 
 pub(crate) fn result(id: &Id, result: &str) -> String {
-    let mut reply = begin_result(id, result.len());
+    let mut reply = String::with_capacity(result.len() + id.as_json().len() + 40);
+    begin_result(id, &mut reply);
     reply.push_str(result);
     reply.push('}');
     reply
 }
 
-/// A reply up to its result, with room for one of this length. A brace ends it.
-pub(crate) fn begin_result(id: &Id, length: usize) -> String {
-    let mut reply = String::with_capacity(length + id.as_json().len() + 40);
+/// A reply up to its result. A brace ends it.
+pub(crate) fn begin_result(id: &Id, out: &mut String) {
     for part in [r#"{"jsonrpc":"2.0","id":"#, id.as_json(), r#","result":"#] {
-        reply.push_str(part);
+        out.push_str(part);
     }
-    reply
 }
 
 pub(crate) fn error(id: Option<&Id>, error: &Error) -> String {

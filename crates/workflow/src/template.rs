@@ -34,8 +34,8 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        let slot = doubled(rest, '{').and_then(|start| {
-            let length = doubled(&rest[start + 2..], '}')?;
+        let slot = doubled(rest, b'{').and_then(|start| {
+            let length = doubled(&rest[start + 2..], b'}')?;
             Some((start, start + 2 + length + 2))
         });
         let piece = match slot {
@@ -52,9 +52,10 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Where a brace stands twice. One is searched for, which is much faster than a search for two.
-fn doubled(text: &str, brace: char) -> Option<usize> {
-    text.match_indices(brace).map(|(at, _)| at).find(|at| text[at + 1..].starts_with(brace))
+/// Where a brace stands twice.
+fn doubled(text: &str, brace: u8) -> Option<usize> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(brace, bytes).find(|at| bytes.get(at + 1) == Some(&brace))
 }
 
 /// Reads what stands in a slot; `None` where it is no variable.
@@ -71,6 +72,10 @@ pub fn slot(inner: &str) -> Option<Slot<'_>> {
 }
 
 fn is_path(text: &str) -> bool {
+    // As nearly all are.
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return true;
+    }
     let starts_well = text.starts_with(|first: char| first.is_alphabetic() || "_$".contains(first));
     let inner = |c: char| c.is_alphanumeric() || "_$.-".contains(c);
     starts_well && text.chars().all(inner) && !text.ends_with('.')
@@ -78,7 +83,7 @@ fn is_path(text: &str) -> bool {
 
 /// Fills the slots that the variables can fill.
 pub fn fill<'a>(text: &'a str, variables: &Variables<'_>) -> Cow<'a, str> {
-    if doubled(text, '{').is_none() {
+    if doubled(text, b'{').is_none() {
         return Cow::Borrowed(text);
     }
     let mut filled = String::with_capacity(text.len());

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,13 @@ use super::workers::{Carried, Workers, guarded};
 use crate::app;
 
 mod lines;
+mod ready;
 #[cfg(test)]
 mod tests;
 mod wire_log;
 
 use lines::{LINE_MAX, Line, Lines};
+use ready::{GONE, Ready};
 use wire_log::Direction;
 pub(crate) use wire_log::WireLog;
 
@@ -42,23 +44,19 @@ const INLINE: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(500);
 /// How many pieces of news may wait for us. Whoever has more waits.
 const NEWS_MAX: usize = 16;
-/// How a closed reader shows: an error on a pipe, a hang-up on a socket, which is what some clients
-/// give us for a pipe.
-const GONE: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
-
 /// Serves until the input ends, the client shuts us down, it goes away, or a signal comes.
 pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
     let (wake, waker) = Wake::new()?;
     waker.on_signals()?;
     let (news, inbox) = sync_channel(NEWS_MAX);
     let loader_waker = waker.clone();
-    let ends = Ends { input: rustix::stdio::stdin(), output: take_stdout()?, wake, inbox };
+    let ready = Ready::new(rustix::stdio::stdin(), take_stdout()?, wake);
     let host_side = HostSide {
         server: host.server(),
         carry_out: Box::new(|call| host.carry_out(call)),
         load: Some(Box::new(|| load(host, news, loader_waker))),
     };
-    let mut session = Session::new(ends, host_side, waker, wire_log);
+    let mut session = Session::new(ready, inbox, host_side, waker, wire_log);
     let served = session.run();
     if let Err(error) = &served {
         tracing::error!("fatal: {error}");
@@ -136,14 +134,6 @@ enum News {
     Changed(mcp::Changed),
 }
 
-/// Where everything comes from and goes to.
-struct Ends<'a> {
-    input: BorrowedFd<'a>,
-    output: OwnedFd,
-    wake: Wake,
-    inbox: Receiver<News>,
-}
-
 /// What is served.
 struct HostSide<'a> {
     server: std::sync::Arc<Server>,
@@ -158,9 +148,7 @@ struct Session<'a> {
     connection: Connection,
     carry_out: Box<dyn Fn(Call) -> Carried + 'a>,
     load: Option<Load<'a>>,
-    input: BorrowedFd<'a>,
-    output: OwnedFd,
-    wake: Wake,
+    ready: Ready<'a>,
     inbox: Receiver<News>,
     watch: Option<Watch>,
     workers: Workers,
@@ -177,26 +165,20 @@ struct Session<'a> {
     is_told: bool,
 }
 
-/// What woke us.
-#[derive(Default)]
-struct Awake {
-    input: bool,
-    /// The client has closed its end.
-    is_gone: bool,
-    woken: bool,
-    is_silent: bool,
-}
-
 impl<'a> Session<'a> {
-    fn new(ends: Ends<'a>, host: HostSide<'a>, waker: Waker, wire_log: Option<WireLog>) -> Self {
+    fn new(
+        ready: Ready<'a>,
+        inbox: Receiver<News>,
+        host: HostSide<'a>,
+        waker: Waker,
+        wire_log: Option<WireLog>,
+    ) -> Self {
         Self {
             connection: Connection::new(host.server, Transport::Stdio),
             carry_out: host.carry_out,
             load: host.load,
-            input: ends.input,
-            output: ends.output,
-            wake: ends.wake,
-            inbox: ends.inbox,
+            ready,
+            inbox,
             watch: None,
             workers: Workers::new(waker),
             wire_log,
@@ -244,7 +226,8 @@ impl<'a> Session<'a> {
                 self.load()?;
             }
             let may_read = self.held.is_empty() && !is_end;
-            let awake = self.wait(may_read)?;
+            let patience = self.load.as_ref().map(|_| &SILENCE);
+            let awake = self.ready.wait(may_read, patience)?;
             if awake.is_gone {
                 tracing::info!("the client is gone");
                 return Ok(());
@@ -256,7 +239,7 @@ impl<'a> Session<'a> {
                 self.hear()?;
             }
             if awake.input && !self.is_over {
-                is_end = lines.read(self.input)? == 0;
+                is_end = lines.read(self.ready.input)? == 0;
             }
         }
     }
@@ -265,30 +248,10 @@ impl<'a> Session<'a> {
         self.load.take().map_or(Ok(()), |load| load())
     }
 
-    /// Waits until something happens. A line is only waited for where it may be read.
-    fn wait(&self, may_read: bool) -> io::Result<Awake> {
-        let mut descriptors = [
-            // Asked for nothing: a closed reader is reported all the same.
-            PollFd::new(&self.output, PollFlags::empty()),
-            PollFd::new(&self.wake, PollFlags::IN),
-            PollFd::new(&self.input, PollFlags::IN),
-        ];
-        let count = if may_read { 3 } else { 2 };
-        let patience = self.load.as_ref().map(|_| &SILENCE);
-        let happened = retry_on_intr(|| poll(&mut descriptors[..count], patience))?;
-        let [output, wake, input] = descriptors.map(|descriptor| descriptor.revents());
-        Ok(Awake {
-            input: !input.is_empty(),
-            is_gone: output.intersects(GONE),
-            woken: wake.contains(PollFlags::IN),
-            is_silent: happened == 0,
-        })
-    }
-
     /// Another thread has news, or a signal tells us to end.
     fn hear(&mut self) -> io::Result<()> {
         self.has_news = true;
-        if self.wake.read()? == Woken::Signal {
+        if self.ready.wake.read()? == Woken::Signal {
             tracing::info!("a signal tells us to end");
             (self.is_told, self.is_over) = (true, true);
         }
@@ -358,6 +321,7 @@ impl<'a> Session<'a> {
                         }
                         self.replies.extend_from_slice(text.as_bytes());
                         self.replies.push(b'\n');
+                        self.connection.recycle(text);
                     }
                     Action::Call { ticket, call, .. } if self.is_loaded => self.call(ticket, call),
                     Action::Call { ticket, call, .. } => self.held.push_back((ticket, call)),
@@ -432,8 +396,9 @@ impl<'a> Session<'a> {
                 }
                 Err(_) => {}
             }
+            let Ready { output, wake, .. } = &self.ready;
             let mut descriptors =
-                [PollFd::new(&self.output, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
+                [PollFd::new(output, PollFlags::OUT), PollFd::new(wake, PollFlags::IN)];
             let patience = self.is_told.then_some(&PATIENCE);
             retry_on_intr(|| poll(&mut descriptors, patience))?;
             let [output, wake] = descriptors.map(|descriptor| descriptor.revents());
@@ -450,7 +415,7 @@ impl<'a> Session<'a> {
             if output.contains(PollFlags::OUT) {
                 let end = self.replies.len().min(written + WRITE_BYTES);
                 let piece = &self.replies[written..end];
-                match retry_on_intr(|| rustix::io::write(&self.output, piece)) {
+                match retry_on_intr(|| rustix::io::write(&self.ready.output, piece)) {
                     Ok(count) => written += count,
                     // The client went away between our look and our write.
                     Err(error) if is_gone(error) => {
@@ -470,7 +435,12 @@ impl<'a> Session<'a> {
     fn write_now(&self, from: usize) -> Result<usize, Errno> {
         let rest = [io::IoSlice::new(&self.replies[from..])];
         // A pipe has no position.
-        rustix::io::pwritev2(&self.output, &rest, u64::MAX, rustix::io::ReadWriteFlags::NOWAIT)
+        rustix::io::pwritev2(
+            &self.ready.output,
+            &rest,
+            u64::MAX,
+            rustix::io::ReadWriteFlags::NOWAIT,
+        )
     }
 
     #[cfg(not(target_os = "linux"))]

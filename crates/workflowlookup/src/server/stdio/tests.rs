@@ -51,7 +51,7 @@ impl Client {
         let gone = Arc::new(Mutex::new(gone));
         let session_waker = waker.clone();
         let thread = std::thread::spawn(move || {
-            let ends = Ends { input: their_input.as_fd(), output: their_output, wake, inbox };
+            let ready = Ready::new(their_input.as_fd(), their_output, wake);
             let names = ["answers", "panics", "waits", "panics_later"];
             let server = Server::new("test", "Test", "1", "", "", names.map(tool).into());
             let carry_out = |call: Call| {
@@ -74,7 +74,7 @@ impl Client {
                 carry_out: Box::new(carry_out),
                 load: Some(Box::new(|| Ok(()))),
             };
-            Session::new(ends, host, session_waker, None).run()
+            Session::new(ready, inbox, host, session_waker, None).run()
         });
         let mut client = Self {
             input: Some(our_input.into()),
