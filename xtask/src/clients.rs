@@ -1,6 +1,7 @@
 //! The MCP clients that the tests run: fetched from their registries into `target/clients/`, exactly as
 //! their lock files say, and kept there until those change. Tests are told where by `WORKFLOWLOOKUP_CLIENTS`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,8 @@ use crate::{root, run};
 
 /// The oldest Node that the TypeScript SDK runs on.
 const NODE: u32 = 20;
+/// The oldest Node that the Inspector is made for.
+const INSPECTOR_NODE: (u32, u32) = (22, 19);
 /// The oldest Python 3 that the Python SDK runs on.
 const PYTHON: u32 = 10;
 /// What a client was installed from. Written last, so that one which was cut short is made again.
@@ -16,24 +19,59 @@ const STAMP: &str = "installed-from";
 
 /// Installs what is not there yet, and says where the clients are.
 pub(crate) fn install() -> Result<PathBuf, String> {
-    let python_version = needs()?;
+    let Found { node, python: python_version } = needs()?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let clients = std::path::absolute(target.join("clients")).map_err(|error| error.to_string())?;
-    typescript(&clients.join("typescript"))?;
+    npm(&clients.join("typescript"), "typescript", None, || Ok(()))?;
+    inspector(&clients.join("inspector"), &node)?;
     python(&clients.join("python"), &python_version)?;
     Ok(clients)
 }
 
-fn typescript(folder: &Path) -> Result<(), String> {
+/// Its optional packages are a Node for each kind of machine, and what its command line does without.
+fn inspector(folder: &Path, node: &str) -> Result<(), String> {
+    let (major, minor) = INSPECTOR_NODE;
+    if (number(node, 0), number(node, 1)) >= (Some(major), Some(minor)) {
+        return npm(folder, "inspector", Some("--omit=optional"), || Ok(()));
+    }
+    npm(folder, "inspector", None, || {
+        own_node(folder).ok_or_else(|| {
+            format!("the Inspector needs Node {major}.{minor} or later, not {node}, and npm has none for here")
+        })
+    })
+}
+
+/// Moves the Node that npm fetched to where it is found whatever the machine, if it runs. npm 10 takes away
+/// its own link to it together with the packages for other machines.
+fn own_node(folder: &Path) -> Option<()> {
+    let packages = fs::read_dir(folder.join("node_modules")).ok()?.flatten();
+    let fetched =
+        packages.map(|package| package.path().join("bin/node")).find(|node| node.exists());
+    let own = folder.join("bin/node");
+    fs::create_dir(own.parent()?).ok()?;
+    fs::rename(fetched?, &own).ok()?;
+    answer(own, &["--version"]).map(drop)
+}
+
+/// Installs what a lock file says, and then does what is left to do.
+fn npm(
+    folder: &Path,
+    client: &str,
+    option: Option<&str>,
+    then: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
     let files = ["package.json", "package-lock.json"];
-    let [package, lock] = files.map(|file| read(&format!("typescript/{file}")));
+    let [package, lock] = files.map(|file| read(&format!("{client}/{file}")));
     let (package, lock) = (package?, lock?);
-    once(folder, &format!("{package}{lock}"), || {
+    once(folder, &format!("{}\n{package}{lock}", option.unwrap_or_default()), || {
         write(&folder.join(files[0]), &package)?;
         write(&folder.join(files[1]), &lock)?;
         let quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
-        run(Command::new("npm").args(["ci", "--ignore-scripts"]).args(quiet).current_dir(folder))
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts"]).args(option).args(quiet);
+        run(npm.current_dir(folder))?;
+        then()
     })
 }
 
@@ -70,9 +108,14 @@ fn once(
     write(&stamp, recipe)
 }
 
-/// Says everything that is missing before something fails for a reason that nobody understands. Where
-/// nothing is, Python's version.
-fn needs() -> Result<String, String> {
+/// The versions of what was here before.
+struct Found {
+    node: String,
+    python: String,
+}
+
+/// Says everything that is missing before something fails for a reason that nobody understands.
+fn needs() -> Result<Found, String> {
     // `v20.19.0`, `Python 3.11.2`
     let node = answer("node", &["--version"]);
     let npm = answer("npm", &["--version"]);
@@ -96,8 +139,8 @@ fn needs() -> Result<String, String> {
             ));
         }
     }
-    match python {
-        Some(python) if missing.is_empty() => Ok(python),
+    match (node, python) {
+        (Some(node), Some(python)) if missing.is_empty() => Ok(Found { node, python }),
         _ => Err(format!(
             "the tests run real MCP clients, which need what is not here:{missing}\n  `cargo test --workspace` \
              runs the other tests"
@@ -106,7 +149,7 @@ fn needs() -> Result<String, String> {
 }
 
 /// What a program prints, if it is there and ends well.
-fn answer(program: &str, arguments: &[&str]) -> Option<String> {
+fn answer(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())

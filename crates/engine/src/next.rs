@@ -310,7 +310,7 @@ impl<'a> Search<'a, '_> {
             let Step::Loop(other) = step else {
                 return;
             };
-            if self.completed.contains(&*other.id) || self.state.loops.contains_key(&*other.id) {
+            if self.completed.contains(&other.id) || self.state.loops.contains_key(&*other.id) {
                 let body = body(self.workflow, other);
                 each_inside(self.workflow, body, &mut |inner| ran |= inner.id() == id);
             }
