@@ -26,6 +26,25 @@ pub struct Verdict {
     pub suggestions: Vec<String>,
 }
 
+/// What a step sees: the context, and the variables of the loops around it.
+pub(crate) fn variables_at<'a>(
+    workflow: &'a Workflow,
+    step: &str,
+    loops: &LoopState,
+    context: &'a Context,
+) -> Result<Variables<'a>, Refusal> {
+    let mut variables = Variables::new(context);
+    let mut way = Vec::new();
+    way_down(workflow, &workflow.steps, step, loops, &mut way, &mut HashSet::new());
+    for outer in way {
+        if let Some(progress) = loops.loops.get(&*outer.id) {
+            let progress = progress.clone().resume(outer, &variables)?;
+            progress.bind(&outer.r#loop, &mut variables);
+        }
+    }
+    Ok(variables)
+}
+
 /// Checks outputs, and keeps the patterns and schemas that it has compiled for it.
 #[derive(Debug, Default)]
 pub struct Checker {
@@ -40,17 +59,21 @@ impl Checker {
         output: &str,
         context: &Context,
     ) -> Result<Verdict, Refusal> {
-        let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
         let state = LoopState::of(workflow, context)?;
-        let mut variables = Variables::new(context);
-        let mut way = Vec::new();
-        way_down(workflow, &workflow.steps, step, &state, &mut way, &mut HashSet::new());
-        for outer in way {
-            if let Some(progress) = state.loops.get(&*outer.id) {
-                let progress = progress.clone().resume(outer, &variables)?;
-                progress.bind(&outer.r#loop, &mut variables);
-            }
-        }
+        self.check_within(workflow, step, output, &state, context)
+    }
+
+    /// The same, from where the loops stand.
+    pub(crate) fn check_within(
+        &self,
+        workflow: &Workflow,
+        step: &str,
+        output: &str,
+        loops: &LoopState,
+        context: &Context,
+    ) -> Result<Verdict, Refusal> {
+        let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
+        let variables = variables_at(workflow, step, loops, context)?;
         let Step::Plain(found) = found else {
             // A loop has no output of its own, and so nothing to check it for.
             return Ok(not_blank(output));

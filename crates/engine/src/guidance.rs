@@ -7,7 +7,7 @@ use workflow::criteria::{Check, Composition, Criteria, Rule};
 use workflow::definition::{LoopStep, PlainStep};
 use workflow::template::fill;
 
-use crate::next::{End, Note, Running, Search, What, is_confirmed};
+use crate::next::{End, Keeper, Note, Running, Search, What, is_confirmed};
 
 /// The room that a prompt begins with.
 const PROMPT_BYTES: usize = 2048;
@@ -27,7 +27,7 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
     // Few prompts are longer, and growing costs more than a little too much room.
     let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: Vec::new() };
     for note in &search.notes {
-        prompt.paragraph(&describe(note));
+        prompt.paragraph(&describe(note, search.keeper));
     }
     let Some(step) = step else {
         prompt.paragraph("The workflow is complete: every step is done or does not apply.");
@@ -73,16 +73,24 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
     let mut requires_confirmation = false;
     for running in search.running.iter().filter(|running| running.confirms) {
         requires_confirmation = true;
-        prompt.paragraph(&format!(
-            "Before you begin, have a person confirm that loop `{}` shall run.",
-            running.step.id
-        ));
+        let id = &running.step.id;
+        prompt.paragraph(&match search.keeper {
+            Keeper::Agent => {
+                format!("Before you begin, have a person confirm that loop `{id}` shall run.")
+            }
+            Keeper::Session => {
+                format!("After this step, a person confirms that loop `{id}` shall run.")
+            }
+        });
     }
     if is_confirmed(step.require_confirmation.as_ref(), variables) {
         requires_confirmation = true;
-        prompt.paragraph("Have a person confirm the result before you go on.");
+        prompt.paragraph(match search.keeper {
+            Keeper::Agent => "Have a person confirm the result before you go on.",
+            Keeper::Session => "A person confirms the result before the session goes on.",
+        });
     }
-    if !search.running.is_empty() {
+    if !search.running.is_empty() && search.keeper == Keeper::Agent {
         prompt.paragraph(&format!(
             "When this step is done, ask for the next one with the `state` of this answer merged into \
              `context`, and leave `{}` out of `completedSteps`.",
@@ -107,13 +115,16 @@ fn iteration(running: &Running<'_>) -> String {
     format!("Loop `{id}` ({title}): iteration {} {of}.", running.iteration)
 }
 
-fn describe(note: &Note<'_>) -> String {
+fn describe(note: &Note<'_>, keeper: Keeper) -> String {
     let id = &note.step.id;
     let (iterations, end, unseen, inner) = match &note.what {
         What::Lacking(lacking) => {
+            let how = match keeper {
+                Keeper::Agent => "set the variable and ask again",
+                Keeper::Session => "report the variable with your next output",
+            };
             return format!(
-                "Loop `{id}` did not run: it needs the {} `{}` in the context. To run it, set the variable and ask \
-                 again.",
+                "Loop `{id}` did not run: it needs the {} `{}` in the context. To run it, {how}.",
                 lacking.wanted, lacking.variable
             );
         }
@@ -132,7 +143,7 @@ fn describe(note: &Note<'_>) -> String {
              Say so in what you report."
         ),
     };
-    if !inner {
+    if !inner && keeper == Keeper::Agent {
         text += &format!(" Add `{id}` to `completedSteps`.");
     }
     text

@@ -2,15 +2,23 @@
 //! same workflow, progress and context, the answer is the same.
 
 mod check;
+mod command;
 mod compiled;
 mod criteria;
+mod decide;
+mod event;
 mod guidance;
 mod loops;
 mod next;
 mod refusal;
+mod state;
 
 pub use check::{Checker, Verdict};
+pub use command::Command;
+pub use decide::{CONTEXT_BYTES_MAX, OUTPUT_BYTES_MAX, current, decide};
+pub use event::{Channel, Decision, Event, Origin, Place, Submission};
 pub use guidance::Guidance;
 pub use loops::{LoopProgress, LoopState};
 pub use next::{Next, Progress, StepView, next};
 pub use refusal::Refusal;
+pub use state::State;

@@ -13,13 +13,13 @@ use workflow::{Context, Variables, Workflow};
 use crate::refusal::Refusal;
 
 /// The context key under which loop progress travels.
-const KEY: &str = "_loops";
+pub(crate) const KEY: &str = "_loops";
 
 /// The progress of every loop that has started and is not yet reported as completed. A loop inside
 /// another is in here while it runs; once it has ended, the outer one counts it as done.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoopState {
-    #[serde(rename = "_loops")]
+    #[serde(rename = "_loops", default)]
     pub loops: BTreeMap<String, LoopProgress>,
 }
 

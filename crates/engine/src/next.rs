@@ -53,16 +53,37 @@ pub fn next<'a, Id: AsRef<str>>(
     workflow: &'a Workflow,
     progress: Progress<'a, Id>,
 ) -> Result<Next<'a>, Refusal> {
-    let completed = Ids::new(progress.completed);
-    check_ids(workflow, &completed, progress.current)?;
+    let Progress { completed, current, context } = progress;
+    check_ids(workflow, &Ids::new(completed), current)?;
+    let state = LoopState::of(workflow, context)?;
+    find(workflow, completed, state, context, Keeper::Agent)
+}
+
+/// Who keeps track of what is done, and so who has to be told about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    Agent,
+    Session,
+}
+
+/// The step that comes next, from where the loops stand.
+pub(crate) fn find<'a, Id: AsRef<str>>(
+    workflow: &'a Workflow,
+    completed: &'a [Id],
+    state: LoopState,
+    context: &'a Context,
+    keeper: Keeper,
+) -> Result<Next<'a>, Refusal> {
+    let completed = Ids::new(completed);
     let mut search = Search {
         workflow,
         completed: &completed,
-        state: LoopState::of(workflow, progress.context)?,
-        variables: Variables::new(progress.context),
+        state,
+        variables: Variables::new(context),
         running: Vec::new(),
         notes: Vec::new(),
         idle: 0,
+        keeper,
     };
     let named = named_bodies(workflow);
     let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
@@ -104,6 +125,7 @@ pub(crate) struct Search<'a, 's> {
     /// At most one for each loop, the latest.
     pub(crate) notes: Vec<Note<'a>>,
     idle: usize,
+    pub(crate) keeper: Keeper,
 }
 
 /// A loop around the step found.
@@ -329,7 +351,7 @@ pub(crate) fn is_confirmed(confirmation: Option<&Confirmation>, variables: &Vari
 }
 
 /// A step that is some loop's body runs only inside that loop.
-fn named_bodies(workflow: &Workflow) -> Vec<&str> {
+pub(crate) fn named_bodies(workflow: &Workflow) -> Vec<&str> {
     let mut named = Vec::new();
     workflow.each_step(&mut |step| named.extend(step.named_body()));
     named

@@ -21,6 +21,20 @@ pub enum Refusal {
         /// The ids that there are.
         steps: Vec<String>,
     },
+    /// Only the current step can be advanced.
+    #[error("`{step}` is not the current step")]
+    NotCurrent { step: String, current: Option<String> },
+    /// The session has moved on, or never was there.
+    #[error("the session is at revision {current}, not {given}")]
+    WrongRevision { given: u64, current: u64 },
+    /// There is nothing to decide.
+    #[error("no step of the session waits for a person")]
+    NotWaiting,
+    #[error("{what} may have {limit} bytes")]
+    TooLarge { what: &'static str, limit: usize },
+    /// A name that the session uses itself.
+    #[error("`{variable}` is kept by the session and cannot be reported")]
+    Reserved { variable: &'static str },
     /// The loop progress in the context does not fit the workflow, or is missing.
     #[error("{details}")]
     BadState { details: String },
@@ -56,6 +70,14 @@ impl Refusal {
                 let meant = quoted(unknown.iter().filter_map(|(_, nearest)| nearest.as_ref()));
                 (!meant.is_empty()).then(|| format!("did you mean {meant}?"))
             }
+            Self::NotCurrent { current: Some(current), .. } => {
+                Some(format!("the current step is `{current}`"))
+            }
+            Self::NotCurrent { current: None, .. } => Some("the session is complete".to_owned()),
+            Self::WrongRevision { .. } => {
+                Some("look at where the session stands, and go on from there".to_owned())
+            }
+            Self::NotWaiting | Self::TooLarge { .. } | Self::Reserved { .. } => None,
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())
             }

@@ -85,6 +85,11 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::StepNotFound { .. } => "step not found",
         Refusal::UnknownCompleted { .. } => "unknown completed",
         Refusal::BadState { .. } => "bad state",
+        Refusal::NotCurrent { .. } => "not current",
+        Refusal::WrongRevision { .. } => "wrong revision",
+        Refusal::NotWaiting => "not waiting",
+        Refusal::TooLarge { .. } => "too large",
+        Refusal::Reserved { .. } => "reserved",
         Refusal::UnusableCriteria { .. } => "unusable criteria",
         Refusal::MalformedSchema { .. } => "malformed schema",
     };

@@ -64,9 +64,12 @@ impl Refusal {
             Self::Engine { refusal, .. } => match refusal {
                 Engine::StepNotFound { .. } => (-32003, "Step not found"),
                 Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
-                Engine::UnknownCompleted { .. } | Engine::BadState { .. } => {
-                    (-32005, "State error")
-                }
+                Engine::UnknownCompleted { .. }
+                | Engine::BadState { .. }
+                | Engine::NotCurrent { .. }
+                | Engine::WrongRevision { .. }
+                | Engine::NotWaiting => (-32005, "State error"),
+                Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
                 Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
             },
         }
@@ -93,6 +96,15 @@ impl Refusal {
                 }
                 Engine::BadState { details } => {
                     json!({"completedSteps": [], "nearest": [], "details": details})
+                }
+                Engine::NotCurrent { step, current } => {
+                    json!({"stepId": step, "currentStep": current})
+                }
+                Engine::WrongRevision { given, current } => {
+                    json!({"revision": given, "currentRevision": current})
+                }
+                Engine::NotWaiting | Engine::TooLarge { .. } | Engine::Reserved { .. } => {
+                    json!({"details": refusal.to_string()})
                 }
                 Engine::UnusableCriteria { step, details } => {
                     json!({"workflowId": id, "stepId": step, "details": details})

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use workflow::{Condition, Context, Variables};
 
-use super::{condition, value};
+use super::workflows::{condition, value};
 
 /// An output, and the JSON in it, where there is some.
 #[derive(Debug, Clone)]

@@ -1,0 +1,33 @@
+//! What can be asked of a session.
+
+use workflow::Context;
+
+use crate::event::{Decision, Origin, Submission};
+use crate::state::State;
+
+#[derive(Debug, Clone)]
+pub enum Command<'a> {
+    /// For a session that is not there yet.
+    Start {
+        goal: Option<String>,
+        context: Context,
+    },
+    /// For a session that is not there yet: begins where another one stood.
+    Fork {
+        from: Origin,
+        state: &'a State,
+    },
+    Advance {
+        revision: u64,
+        submission: Submission,
+    },
+    Approve(Decision),
+    Decline(Decision),
+    /// `then` is the state as it was when the step to go back to was current, after event `version`.
+    Rewind {
+        revision: u64,
+        version: u64,
+        then: &'a State,
+        reason: String,
+    },
+}

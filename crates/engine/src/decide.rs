@@ -1,0 +1,169 @@
+//! What a command comes to: an event, or a refusal. Nothing is done here; whoever asks stores the event and
+//! folds it into the state.
+
+use workflow::definition::Step;
+use workflow::{Context, Workflow};
+
+use crate::check::{Checker, variables_at};
+use crate::command::Command;
+use crate::event::{Event, Place, Submission};
+use crate::loops::{KEY, LoopState};
+use crate::next::{Keeper, Next, find, is_confirmed, named_bodies};
+use crate::refusal::Refusal;
+use crate::state::State;
+
+/// The longest output of a step.
+pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// How much context a session may hold, as JSON.
+pub const CONTEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// Decides. None: what is asked for is so already.
+pub fn decide(
+    workflow: &Workflow,
+    checker: &Checker,
+    state: Option<&State>,
+    command: Command<'_>,
+) -> Result<Option<Event>, Refusal> {
+    match (command, state) {
+        (Command::Start { goal, context }, None) => start(workflow, goal, context).map(Some),
+        (Command::Fork { from, state: then }, None) => Ok(Some(Event::Started {
+            workflow_id: then.workflow_id.clone(),
+            goal: then.goal.clone(),
+            context: then.context.clone(),
+            forked_from: Some(from),
+            place: whole_place(then),
+        })),
+        (Command::Advance { revision, submission }, Some(state)) => {
+            advance(workflow, checker, state, revision, submission)
+        }
+        (Command::Approve(decision), Some(state)) => {
+            let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
+            let place = place_after(workflow, state, submission)?;
+            Ok(Some(Event::Approved { decision, place }))
+        }
+        (Command::Decline(decision), Some(state)) => match state.waiting {
+            Some(_) => Ok(Some(Event::Declined { decision })),
+            None => Err(Refusal::NotWaiting),
+        },
+        (Command::Rewind { revision, version, then, reason }, Some(state)) => {
+            check_revision(state, revision)?;
+            let (context, place) = (then.context.clone(), whole_place(then));
+            Ok(Some(Event::Rewound { reason, version, context, place }))
+        }
+        (Command::Start { .. } | Command::Fork { .. }, Some(_)) => {
+            Err(Refusal::BadState { details: "the session has begun already".to_owned() })
+        }
+        (_, None) => Err(Refusal::BadState { details: "the session has not begun".to_owned() }),
+    }
+}
+
+/// The current step and what the agent should know about it. What it needs of other steps is in there; they
+/// themselves are not.
+pub fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Next<'a>, Refusal> {
+    let loops = state.loops.clone();
+    let found = find(workflow, &state.completed, loops, &state.context, Keeper::Session)?;
+    let step = found.step.as_ref().map(|step| step.id);
+    if step != state.step.as_deref() {
+        let details =
+            "the session stands where this version of the program would not go".to_owned();
+        return Err(Refusal::BadState { details });
+    }
+    Ok(found)
+}
+
+fn start(workflow: &Workflow, goal: Option<String>, context: Context) -> Result<Event, Refusal> {
+    check_context(&context, &Context::new())?;
+    let first = find::<String>(workflow, &[], LoopState::default(), &context, Keeper::Session)?;
+    let place = Place { step: first.step.map(|step| step.id.to_owned()), ..Place::default() };
+    let workflow_id = workflow.id.to_string();
+    Ok(Event::Started { workflow_id, goal, context, forked_from: None, place })
+}
+
+fn advance(
+    workflow: &Workflow,
+    checker: &Checker,
+    state: &State,
+    revision: u64,
+    submission: Submission,
+) -> Result<Option<Event>, Refusal> {
+    check_revision(state, revision)?;
+    if state.step.as_deref() != Some(&*submission.step) {
+        let (step, current) = (submission.step, state.step.clone());
+        return Err(Refusal::NotCurrent { step, current });
+    }
+    if state.waiting.as_ref() == Some(&submission) {
+        return Ok(None);
+    }
+    if submission.output.len() > OUTPUT_BYTES_MAX {
+        return Err(Refusal::TooLarge { what: "an output", limit: OUTPUT_BYTES_MAX });
+    }
+    check_context(&state.context, &submission.context)?;
+    let now = current(workflow, state)?;
+    let loops = now.state.unwrap_or_default();
+    let context = merged(state, &submission);
+    let Submission { step, output, .. } = &submission;
+    let verdict = checker.check_within(workflow, step, output, &loops, &context)?;
+    if !verdict.valid {
+        let (issues, suggestions) = (verdict.issues, verdict.suggestions);
+        return Ok(Some(Event::Returned { submission, issues, suggestions }));
+    }
+    let confirmation = workflow.step(step).and_then(Step::require_confirmation);
+    let variables = variables_at(workflow, step, &loops, &context)?;
+    if now.guidance.requires_confirmation || is_confirmed(confirmation, &variables) {
+        return Ok(Some(Event::Submitted { submission }));
+    }
+    let place = place_after(workflow, state, &submission)?;
+    Ok(Some(Event::Accepted { submission, place }))
+}
+
+/// Where a session stands once a submission for its current step is accepted.
+fn place_after(
+    workflow: &Workflow,
+    state: &State,
+    submission: &Submission,
+) -> Result<Place, Refusal> {
+    let mut loops = current(workflow, state)?.state.unwrap_or_default();
+    let named = named_bodies(workflow);
+    let is_top =
+        |id: &str| workflow.steps.iter().any(|step| step.id() == id) && !named.contains(&id);
+    // What an agent would report as completed: the step, unless a loop counts it, and the loops that ended.
+    let mut completed: Vec<String> =
+        Some(&submission.step).into_iter().filter(|step| is_top(step)).cloned().collect();
+    let ended = loops.loops.extract_if(.., |id, progress| progress.ended && is_top(id));
+    completed.extend(ended.map(|(id, _)| id));
+    let all: Vec<&str> = state.completed.iter().chain(&completed).map(String::as_str).collect();
+    let context = merged(state, submission);
+    let next = find(workflow, &all, loops.clone(), &context, Keeper::Session)?;
+    let step = next.step.map(|step| step.id.to_owned());
+    Ok(Place { step, completed, loops })
+}
+
+fn whole_place(state: &State) -> Place {
+    let State { step, completed, loops, .. } = state.clone();
+    Place { step, completed, loops }
+}
+
+fn merged(state: &State, submission: &Submission) -> Context {
+    let mut context = state.context.clone();
+    context.extend(submission.context.clone());
+    context
+}
+
+fn check_revision(state: &State, given: u64) -> Result<(), Refusal> {
+    if given == state.revision {
+        return Ok(());
+    }
+    Err(Refusal::WrongRevision { given, current: state.revision })
+}
+
+/// Where loops stand is the session's business, and what it holds is bounded.
+fn check_context(before: &Context, more: &Context) -> Result<(), Refusal> {
+    if before.contains_key(KEY) || more.contains_key(KEY) {
+        return Err(Refusal::Reserved { variable: KEY });
+    }
+    let bytes = |context: &Context| serde_json::to_string(context).map_or(0, |text| text.len());
+    if bytes(before) + bytes(more) > CONTEXT_BYTES_MAX {
+        return Err(Refusal::TooLarge { what: "the context", limit: CONTEXT_BYTES_MAX });
+    }
+    Ok(())
+}

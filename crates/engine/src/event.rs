@@ -1,0 +1,93 @@
+//! What happened in a session. This is also the stored format: what was written once must be readable for
+//! ever, so a field is only ever added, and has a default then. An event holds what was decided and not only
+//! what was asked, so that a log means the same whatever later versions would decide.
+
+use serde::{Deserialize, Serialize};
+use workflow::Context;
+
+use crate::loops::LoopState;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// The first one, and only that.
+    Started {
+        workflow_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+        #[serde(default)]
+        context: Context,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<Origin>,
+        place: Place,
+    },
+    /// The output was good, and no person had to confirm it.
+    Accepted { submission: Submission, place: Place },
+    /// The output was not good: the same step again.
+    Returned { submission: Submission, issues: Vec<String>, suggestions: Vec<String> },
+    /// The output was good, and a person has to confirm it.
+    Submitted { submission: Submission },
+    /// A person has confirmed what was submitted.
+    Approved { decision: Decision, place: Place },
+    /// A person has not: the same step again.
+    Declined { decision: Decision },
+    /// Back to where a step was current before.
+    Rewound {
+        reason: String,
+        /// Everything after this version is superseded.
+        version: u64,
+        context: Context,
+        place: Place,
+    },
+}
+
+/// What an agent hands in for a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Submission {
+    pub step: String,
+    pub output: String,
+    /// What it has learned.
+    #[serde(default, skip_serializing_if = "Context::is_empty")]
+    pub context: Context,
+}
+
+/// Where the session stands from here on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// The current step; none where everything is done.
+    pub step: Option<String>,
+    /// What is completed besides; after going back, all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completed: Vec<String>,
+    /// Where the loops stood when the current step was found.
+    #[serde(flatten)]
+    pub loops: LoopState,
+}
+
+/// What a person decided about a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub who: String,
+    pub channel: Channel,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// By which way a decision came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Channel {
+    /// The agent's client asked its user. It vouches for that, and nobody has verified it.
+    Client,
+    /// Our command line.
+    Cli,
+    /// A token with the right to approve.
+    Token,
+}
+
+/// The session that another one was copied from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub session: String,
+    pub version: u64,
+}
