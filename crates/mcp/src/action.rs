@@ -1,6 +1,8 @@
 //! What goes in and out of a connection besides messages: calls for the host to carry out, and how they
 //! came out.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,10 +19,11 @@ pub enum Action {
     Reply(String),
     /// Something that the client should know.
     Notify(String),
-    /// A request of ours; the client's answer comes in like any other message.
-    Ask(String),
+    /// A request of ours, for the sake of this call. The client's answer comes in like any other message; if it
+    /// does not come within this time, hand the ticket to [`crate::Connection::give_up`].
+    Ask { ticket: Ticket, message: String, patience: Duration },
     /// Carry this out, and hand the outcome to [`crate::Connection::finish`].
-    Call { ticket: Ticket, call: Call, context: Context },
+    Call { ticket: Ticket, call: Call, caller: Caller },
     /// Nobody waits for this call any more.
     Cancel(Ticket),
     /// For the log: something is odd, and was dealt with.
@@ -33,9 +36,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
 
-/// What goes with a call.
+/// Who makes a call, as far as the host must know.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Context {
+pub struct Caller {
     /// The client's user can be asked: [`Outcome::Ask`].
     pub can_ask: bool,
     /// The client wants to hear how it goes: [`crate::Connection::progress`].

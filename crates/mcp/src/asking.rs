@@ -3,6 +3,7 @@
 //! the handshake) or by a result that it comes back from (the modern era) is decided here.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,6 +22,8 @@ pub struct Ask {
     pub call: Call,
     /// What to ask, each under a name by which its answer is found.
     pub forms: Vec<(String, Form)>,
+    /// How long a client with a handshake may take. What is not answered by then is missing in the answers.
+    pub patience: Duration,
     /// Comes back with the answers. A client of the modern era carries it, so it may be read and changed on
     /// the way: whoever relies on it signs it.
     pub state: Option<String>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{Action, Call, Changed, Context, Outcome, Progress, Ticket};
+use crate::action::{Action, Call, Caller, Changed, Outcome, Progress, Ticket};
 use crate::asking::Asking;
 use crate::dispatch::{Shape, Step, outcome};
 use crate::era::{Origin, legacy, modern};
@@ -140,8 +140,10 @@ impl Connection {
                     self.counter += 1;
                     format!("ask-{}", self.counter)
                 };
+                let patience = ask.patience;
                 let (asking, requests) = Asking::begin(*ask, &traits, new_id);
-                actions.extend(requests.into_iter().map(Action::Ask));
+                let requests = requests.into_iter();
+                actions.extend(requests.map(|message| Action::Ask { ticket, message, patience }));
                 pending.asking = Some(asking);
                 self.pending.insert(ticket, pending);
                 return;
@@ -326,11 +328,11 @@ impl Connection {
         let Origin { revision, can_ask, progress_token, answers } = origin;
         let token = progress_token.filter(|_| revision.traits().progress);
         let telling = token.map(|token| Telling { token, done: f64::NEG_INFINITY });
-        let context = Context { can_ask, wants_progress: telling.is_some(), answers };
+        let caller = Caller { can_ask, wants_progress: telling.is_some(), answers };
         let id = id.clone();
         let pending = Pending { id, revision, shape, batch, can_ask, telling, asking: None };
         self.pending.insert(ticket, pending);
-        actions.push(Action::Call { ticket, call, context });
+        actions.push(Action::Call { ticket, call, caller });
     }
 
     /// The client has answered something. Once nothing is open any more, the call that asked is made again.
@@ -351,11 +353,19 @@ impl Connection {
             actions.push(Action::Warn(warning.to_owned()));
         }
         if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {
-            let (call, answers) = asking.finish();
-            let wants_progress = pending.telling.is_some();
-            let can_ask = pending.can_ask;
-            let context = Context { can_ask, wants_progress, answers: Some(answers) };
-            actions.push(Action::Call { ticket: *ticket, call, context });
+            actions.push(pending.call_again(*ticket, asking));
+        }
+    }
+
+    /// Whoever was asked for this call has taken too long: the questions are taken back, and the call is made
+    /// again with the answers that there are.
+    pub fn give_up(&mut self, ticket: Ticket, actions: &mut Vec<Action>) {
+        let Some(pending) = self.pending.get_mut(&ticket) else {
+            return;
+        };
+        if let Some(asking) = pending.asking.take() {
+            actions.extend(taken_back(&asking));
+            actions.push(pending.call_again(ticket, asking));
         }
     }
 
@@ -390,11 +400,7 @@ impl Connection {
         for (ticket, pending) in cancelled {
             match &pending.asking {
                 // Nobody carries the call out now; the question is taken back instead.
-                Some(asking) => actions.extend(asking.open_ids().map(|id| {
-                    let params = json!({"requestId": id, "reason": "no longer needed"});
-                    let method = "notifications/cancelled";
-                    Action::Notify(jsonrpc::notification(method, &params))
-                })),
+                Some(asking) => actions.extend(taken_back(asking)),
                 None => actions.push(Action::Cancel(ticket)),
             }
             self.leave_batch_if_any(pending.batch, actions);
@@ -446,6 +452,22 @@ impl Connection {
             let replies: Vec<String> = replies.into_iter().map(|(_, reply)| reply).collect();
             actions.push(Action::Reply(format!("[{}]", replies.join(","))));
         }
+    }
+}
+
+fn taken_back(asking: &Asking) -> impl Iterator<Item = Action> {
+    asking.open_ids().map(|id| {
+        let params = json!({"requestId": id, "reason": "no longer needed"});
+        Action::Notify(jsonrpc::notification("notifications/cancelled", &params))
+    })
+}
+
+impl Pending {
+    fn call_again(&self, ticket: Ticket, asking: Asking) -> Action {
+        let (call, answers) = asking.finish();
+        let wants_progress = self.telling.is_some();
+        let caller = Caller { can_ask: self.can_ask, wants_progress, answers: Some(answers) };
+        Action::Call { ticket, call, caller }
     }
 }
 

@@ -12,7 +12,7 @@ mod quote;
 mod revision;
 mod server;
 
-pub use action::{Action, Call, Changed, Context, Outcome, Progress, Reference, Ticket};
+pub use action::{Action, Call, Caller, Changed, Outcome, Progress, Reference, Ticket};
 pub use asking::{Answer, Answers, Ask, Form};
 pub use connection::{Connection, Transport};
 pub use jsonrpc::{Error, Id, params};

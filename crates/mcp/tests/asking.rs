@@ -6,14 +6,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp::content::Tool;
 use mcp::{
-    Action, Answer, Ask, Call, Connection, Context, Form, Outcome, Progress, Server, Ticket,
+    Action, Answer, Ask, Call, Caller, Connection, Form, Outcome, Progress, Server, Ticket,
     Transport,
 };
 use serde_json::{Value, json};
 
+const PATIENCE: Duration = Duration::from_secs(45);
 const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 fn connection() -> Connection {
@@ -50,10 +52,10 @@ fn initialized(version: &str, capabilities: &Value) -> Connection {
 }
 
 /// The only action: a call.
-fn call(mut actions: Vec<Action>) -> (Ticket, Call, Context) {
+fn call(mut actions: Vec<Action>) -> (Ticket, Call, Caller) {
     assert_eq!(actions.len(), 1, "{actions:?}");
     match actions.remove(0) {
-        Action::Call { ticket, call, context } => (ticket, call, context),
+        Action::Call { ticket, call, caller } => (ticket, call, caller),
         action => panic!("{action:?}"),
     }
 }
@@ -61,7 +63,11 @@ fn call(mut actions: Vec<Action>) -> (Ticket, Call, Context) {
 /// Messages to the client, whatever they are.
 fn messages(actions: Vec<Action>) -> Vec<Value> {
     let texts = actions.into_iter().map(|action| match action {
-        Action::Reply(text) | Action::Notify(text) | Action::Ask(text) => text,
+        Action::Reply(text) | Action::Notify(text) => text,
+        Action::Ask { message, patience, .. } => {
+            assert_eq!(patience, PATIENCE);
+            message
+        }
         action => panic!("{action:?}"),
     });
     texts.map(|text| serde_json::from_str(&text).unwrap()).collect()
@@ -82,7 +88,7 @@ fn ask(call: Call) -> Outcome {
         ("name".to_owned(), form("Who are you?", "name")),
         ("colour".to_owned(), form("Which colour?", "colour")),
     ];
-    Outcome::Ask(Box::new(Ask { call, forms, state: Some("s1".to_owned()) }))
+    Outcome::Ask(Box::new(Ask { call, forms, patience: PATIENCE, state: Some("s1".to_owned()) }))
 }
 
 fn done() -> Outcome {
@@ -103,7 +109,7 @@ fn with_a_handshake_the_client_is_asked_by_requests() {
         let params = json!({"name": "asks", "arguments": {"a": 1}});
         let (ticket, first, context) =
             call(send(&mut connection, &request("r1", "tools/call", &params)));
-        assert_eq!(context, Context { can_ask: true, ..Context::default() });
+        assert_eq!(context, Caller { can_ask: true, ..Caller::default() });
         let asked = finish(&mut connection, ticket, ask(first));
         let mut expected = vec![
             json!({"message": "Who are you?", "requestedSchema": {
@@ -230,7 +236,7 @@ fn no_answer_that_can_be_read_is_no_choice() {
             for action in send(&mut connection, &message) {
                 match action {
                     Action::Warn(warning) => assert!(warning.contains("no choice"), "{warning}"),
-                    Action::Call { context: called, .. } => context = Some(called),
+                    Action::Call { caller: called, .. } => context = Some(called),
                     action => panic!("{action:?}"),
                 }
             }
@@ -257,6 +263,32 @@ fn a_request_that_is_taken_back_takes_its_questions_back() {
     let late = json!({"jsonrpc": "2.0", "id": asked[0]["id"], "result": {"action": "decline"}});
     assert!(send(&mut connection, &late).is_empty());
     assert_eq!(finish(&mut connection, ticket, done()), Vec::<Value>::new());
+}
+
+#[test]
+fn a_client_that_takes_too_long_is_not_waited_for() {
+    let mut connection = initialized("2025-11-25", &json!({"elicitation": {}}));
+    let params = json!({"name": "asks"});
+    let (ticket, first, _) = call(send(&mut connection, &request("r1", "tools/call", &params)));
+    let asked = finish(&mut connection, ticket, ask(first));
+    let colour = json!({"jsonrpc": "2.0", "id": asked[1]["id"], "result": {"action": "decline"}});
+    assert!(send(&mut connection, &colour).is_empty());
+    let mut actions = Vec::new();
+    connection.give_up(ticket, &mut actions);
+    let again = actions.pop().unwrap();
+    let taken_back = messages(actions);
+    assert_eq!(taken_back.len(), 1, "what is answered is not taken back");
+    assert_eq!(taken_back[0]["params"]["requestId"], asked[0]["id"]);
+    let (_, _, caller) = call(vec![again]);
+    let answers = caller.answers.unwrap();
+    assert_eq!(answers.given.keys().collect::<Vec<_>>(), ["colour"]);
+    // A second time there is nothing to give up, and an answer comes too late.
+    let mut actions = Vec::new();
+    connection.give_up(ticket, &mut actions);
+    assert!(actions.is_empty());
+    let late = json!({"jsonrpc": "2.0", "id": asked[0]["id"], "result": {"action": "accept"}});
+    assert!(send(&mut connection, &late).is_empty());
+    assert_eq!(finish(&mut connection, ticket, done()).len(), 1);
 }
 
 #[test]

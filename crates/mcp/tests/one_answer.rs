@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp::content::{Page, ResourceText, Tool};
 use mcp::{
@@ -28,6 +29,8 @@ enum Event {
     Cancel(Index),
     /// The client answers something that it was asked.
     Answer(Index, u8),
+    /// The host gives up on what one of its calls has asked.
+    GiveUp(Index),
     /// The host says how far one of its calls has come.
     Progress(Index, u8),
     Changed,
@@ -142,6 +145,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Finish(which, how)),
         2 => any::<Index>().prop_map(Event::Cancel),
         2 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Answer(which, how)),
+        1 => any::<Index>().prop_map(Event::GiveUp),
         1 => (any::<Index>(), any::<u8>()).prop_map(|(which, how)| Event::Progress(which, how)),
         1 => Just(Event::Changed),
     ]
@@ -165,7 +169,12 @@ fn outcome_of(how: u8) -> Outcome {
             let form = || Form { message: texts().0, schema: json!({"type": "object"}) };
             let forms = ["q", "r"].map(|name| (name.to_owned(), form()));
             let forms = forms.into_iter().take(usize::from(how % 3)).collect();
-            Outcome::Ask(Box::new(Ask { call: Call::ListTemplates, forms, state: None }))
+            Outcome::Ask(Box::new(Ask {
+                call: Call::ListTemplates,
+                forms,
+                patience: Duration::ZERO,
+                state: None,
+            }))
         }
         _ => Outcome::Fault,
     }
@@ -198,6 +207,8 @@ struct World {
     waiting: Vec<Ticket>,
     /// What the client was asked and has not answered, by id.
     asked: Vec<String>,
+    /// The calls that have asked something, at any time.
+    asking: Vec<Ticket>,
     may_batch: bool,
     is_closed: bool,
 }
@@ -212,6 +223,7 @@ impl World {
             cancelled: Vec::new(),
             waiting: Vec::new(),
             asked: Vec::new(),
+            asking: Vec::new(),
             may_batch: false,
             is_closed: false,
         }
@@ -291,7 +303,15 @@ impl World {
                 let progress = Progress { done: f64::from(*how), ..Progress::default() };
                 self.connection.progress(ticket, &progress, &mut actions);
             }
-            Event::Finish(..) | Event::Cancel(_) | Event::Answer(..) | Event::Progress(..) => {}
+            Event::GiveUp(which) if !self.asking.is_empty() => {
+                let ticket = self.asking[which.index(self.asking.len())];
+                self.connection.give_up(ticket, &mut actions);
+            }
+            Event::Finish(..)
+            | Event::Cancel(_)
+            | Event::Answer(..)
+            | Event::GiveUp(_)
+            | Event::Progress(..) => {}
         }
         self.take(actions);
     }
@@ -317,7 +337,8 @@ impl World {
                         self.asked.remove(at.unwrap());
                     }
                 }
-                Action::Ask(text) => {
+                Action::Ask { ticket, message: text, .. } => {
+                    self.asking.push(ticket);
                     let message: Value = serde_json::from_str(&text).unwrap();
                     assert_eq!(message["method"], "elicitation/create");
                     let id = message["id"].as_str().unwrap().to_owned();

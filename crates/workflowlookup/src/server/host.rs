@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp::{Call, Server};
+use mcp::{Call, Caller, Server};
 
 use super::workers::Carried;
 use super::{catalogue, tools};
@@ -37,7 +37,7 @@ impl Host {
         Arc::clone(&self.server)
     }
 
-    pub(crate) fn carry_out(&self, call: Call) -> Carried {
+    pub(crate) fn carry_out(&self, call: Call, _: Caller) -> Carried {
         let snapshot = self.app.snapshot();
         let outcome = match call {
             Call::Tool { name, arguments, is_method } => {

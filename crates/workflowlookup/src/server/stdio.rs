@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use catalog::{Snapshot, Watch};
-use mcp::{Action, Call, Connection, Outcome, Server, Ticket, Transport};
+use mcp::{Action, Call, Caller, Connection, Outcome, Server, Ticket, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -37,7 +37,7 @@ const REPLIES_BYTES: usize = 256 * 1024;
 /// How long a client that does not read can keep us once we are told to go.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// The catalogue is loaded once the first answer is out, or when nobody speaks for this long.
-const SILENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const SILENCE: Duration = Duration::from_millis(50);
 /// Work that is done within this time keeps its place among the answers.
 const INLINE: Duration = Duration::from_millis(20);
 /// How long the end of the input waits for work under way.
@@ -53,7 +53,7 @@ pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
     let ready = Ready::new(rustix::stdio::stdin(), take_stdout()?, wake);
     let host_side = HostSide {
         server: host.server(),
-        carry_out: Box::new(|call| host.carry_out(call)),
+        carry_out: Box::new(|call, caller| host.carry_out(call, caller)),
         load: Some(Box::new(|| load(host, news, loader_waker))),
     };
     let mut session = Session::new(ready, inbox, host_side, waker, wire_log);
@@ -137,16 +137,17 @@ enum News {
 /// What is served.
 struct HostSide<'a> {
     server: std::sync::Arc<Server>,
-    carry_out: Box<dyn Fn(Call) -> Carried + 'a>,
+    carry_out: CarryOut<'a>,
     /// Begins to load what calls answer from. Taken once.
     load: Option<Load<'a>>,
 }
 
+type CarryOut<'a> = Box<dyn Fn(Call, Caller) -> Carried + 'a>;
 type Load<'a> = Box<dyn FnOnce() -> io::Result<()> + 'a>;
 
 struct Session<'a> {
     connection: Connection,
-    carry_out: Box<dyn Fn(Call) -> Carried + 'a>,
+    carry_out: CarryOut<'a>,
     load: Option<Load<'a>>,
     ready: Ready<'a>,
     inbox: Receiver<News>,
@@ -157,7 +158,9 @@ struct Session<'a> {
     replies: Vec<u8>,
     actions: Vec<Action>,
     /// Calls that cannot begin before the catalogue is there. As long as there are any, no line is read.
-    held: VecDeque<(Ticket, Call)>,
+    held: VecDeque<(Ticket, Call, Caller)>,
+    /// The calls whose client was asked something, with when we give that up.
+    asked: Vec<(Instant, Ticket)>,
     is_loaded: bool,
     has_news: bool,
     is_over: bool,
@@ -185,6 +188,7 @@ impl<'a> Session<'a> {
             replies: Vec::new(),
             actions: Vec::new(),
             held: VecDeque::new(),
+            asked: Vec::new(),
             is_loaded: false,
             has_news: false,
             is_over: false,
@@ -226,14 +230,17 @@ impl<'a> Session<'a> {
                 self.load()?;
             }
             let may_read = self.held.is_empty() && !is_end;
-            let patience = self.load.as_ref().map(|_| &SILENCE);
-            let awake = self.ready.wait(may_read, patience)?;
+            let patience = self.patience();
+            let awake = self.ready.wait(may_read, patience.as_ref())?;
             if awake.is_gone {
                 tracing::info!("the client is gone");
                 return Ok(());
             }
             if awake.is_silent {
                 self.load()?;
+            }
+            if !self.asked.is_empty() {
+                self.give_up();
             }
             if awake.woken {
                 self.hear()?;
@@ -282,8 +289,8 @@ impl<'a> Session<'a> {
     /// Calls can begin, in the order in which they came.
     fn loaded(&mut self) {
         self.is_loaded = true;
-        for (ticket, call) in std::mem::take(&mut self.held) {
-            self.call(ticket, call);
+        for (ticket, call, caller) in std::mem::take(&mut self.held) {
+            self.call(ticket, call, caller);
         }
     }
 
@@ -315,19 +322,20 @@ impl<'a> Session<'a> {
             std::mem::swap(&mut now, &mut self.actions);
             for action in now.drain(..) {
                 match action {
-                    Action::Reply(text) | Action::Notify(text) | Action::Ask(text) => {
-                        if let Some(log) = &mut self.wire_log {
-                            log.record(Direction::Out, text.as_bytes());
-                        }
-                        self.replies.extend_from_slice(text.as_bytes());
-                        self.replies.push(b'\n');
-                        self.connection.recycle(text);
+                    Action::Reply(text) | Action::Notify(text) => self.say(text),
+                    Action::Ask { ticket, message, patience } => {
+                        self.asked.push((Instant::now() + patience, ticket));
+                        self.say(message);
                     }
-                    Action::Call { ticket, call, .. } if self.is_loaded => self.call(ticket, call),
-                    Action::Call { ticket, call, .. } => self.held.push_back((ticket, call)),
+                    Action::Call { ticket, call, caller } if self.is_loaded => {
+                        self.call(ticket, call, caller);
+                    }
+                    Action::Call { ticket, call, caller } => {
+                        self.held.push_back((ticket, call, caller));
+                    }
                     Action::Cancel(ticket) => {
                         self.workers.cancel(ticket);
-                        self.held.retain(|(held, _)| *held != ticket);
+                        self.held.retain(|(held, ..)| *held != ticket);
                     }
                     Action::Warn(warning) => tracing::warn!("{warning}"),
                     Action::Close => self.is_over = true,
@@ -338,10 +346,38 @@ impl<'a> Session<'a> {
         self.actions = now;
     }
 
-    fn call(&mut self, ticket: Ticket, call: Call) {
+    fn say(&mut self, message: String) {
+        if let Some(log) = &mut self.wire_log {
+            log.record(Direction::Out, message.as_bytes());
+        }
+        self.replies.extend_from_slice(message.as_bytes());
+        self.replies.push(b'\n');
+        self.connection.recycle(message);
+    }
+
+    /// How long to wait for something to happen; for ever, where there is nothing else to do.
+    fn patience(&self) -> Option<Timespec> {
+        let until = self.asked.iter().map(|(until, _)| until).min();
+        let asked = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let silence = self.load.as_ref().map(|_| SILENCE);
+        let shortest = asked.into_iter().chain(silence).min()?;
+        // A little later is early enough, and never too early.
+        Timespec::try_from(shortest + Duration::from_millis(1)).ok()
+    }
+
+    /// Gives up on clients that take too long to answer.
+    fn give_up(&mut self) {
+        let now = Instant::now();
+        for (_, ticket) in self.asked.extract_if(.., |(until, _)| *until <= now) {
+            self.connection.give_up(ticket, &mut self.actions);
+        }
+        self.act();
+    }
+
+    fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
         let (carry_out, name) = (&self.carry_out, call.name());
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
-        let carried = guarded(|| carry_out(call));
+        let carried = guarded(|| carry_out(call, caller));
         if let Some(start) = start {
             tracing::debug!(call = name, micros = start.elapsed().as_micros());
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use mcp::content::Tool;
+use mcp::{Ask, Form};
 use serde_json::{Value, json};
 
 use super::*;
@@ -52,12 +53,23 @@ impl Client {
         let session_waker = waker.clone();
         let thread = std::thread::spawn(move || {
             let ready = Ready::new(their_input.as_fd(), their_output, wake);
-            let names = ["answers", "panics", "waits", "panics_later"];
+            let names = ["answers", "asks", "panics", "waits", "panics_later"];
             let server = Server::new("test", "Test", "1", "", "", names.map(tool).into());
-            let carry_out = |call: Call| {
+            let carry_out = |call: Call, caller: Caller| {
                 let Call::Tool { name, .. } = call else { return Outcome::Fault.into() };
                 match name {
                     "answers" => done("answer").into(),
+                    "asks" if caller.answers.is_some() => {
+                        let answers = caller.answers.unwrap_or_default();
+                        done(&format!("{} answers", answers.given.len())).into()
+                    }
+                    "asks" => {
+                        let form =
+                            Form { message: "Well?".to_owned(), schema: json!({"type": "object"}) };
+                        let forms = vec![("well".to_owned(), form)];
+                        let patience = Duration::from_millis(300);
+                        Outcome::Ask(Box::new(Ask { call, forms, patience, state: None })).into()
+                    }
                     "panics" => panic!("the tool is broken"),
                     "panics_later" => Carried::Later(Box::new(|| panic!("the work is broken"))),
                     _ => {
@@ -84,7 +96,8 @@ impl Client {
             go,
             thread,
         };
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+        let capabilities = json!({"elicitation": {}});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
         client.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
         assert_eq!(client.receive().unwrap()["id"], 0, "before anything is loaded");
         client
@@ -209,6 +222,26 @@ fn the_end_of_the_input_lets_work_end_but_does_not_wait_for_ever() {
     // This one nobody lets go.
     let mut client = Client::loaded();
     client.call(1, "waits");
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn a_user_is_asked_and_not_waited_for_for_ever() {
+    let mut client = Client::loaded();
+    client.call(1, "asks");
+    let asked = client.receive().unwrap();
+    assert_eq!(asked["method"], "elicitation/create");
+    let result = json!({"action": "accept", "content": {}});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+    assert_eq!(client.answers(1), [(1, json!("1 answers"))]);
+    // This time nobody answers.
+    client.call(2, "asks");
+    let asked = client.receive().unwrap();
+    client.ping(3);
+    assert_eq!(client.answers(1), [(3, Value::Null)]);
+    let taken_back = client.receive().unwrap();
+    assert_eq!(taken_back["params"]["requestId"], asked["id"]);
+    assert_eq!(client.answers(1), [(2, json!("0 answers"))]);
     assert_eq!(client.end(), 0);
 }
 
