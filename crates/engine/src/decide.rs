@@ -57,9 +57,8 @@ pub fn decide(
     }
 }
 
-/// The current step and what the agent should know about it. What it needs of other steps is in there; they
-/// themselves are not.
-pub fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Next<'a>, Refusal> {
+/// The current step and what the agent should know about it.
+pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Next<'a>, Refusal> {
     let loops = state.loops.clone();
     let found = find(workflow, &state.completed, loops, &state.context, Keeper::Session)?;
     let step = found.step.as_ref().map(|step| step.id);

@@ -19,7 +19,7 @@ pub(crate) const KEY: &str = "_loops";
 /// another is in here while it runs; once it has ended, the outer one counts it as done.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoopState {
-    #[serde(rename = "_loops", default)]
+    #[serde(rename = "_loops", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loops: BTreeMap<String, LoopProgress>,
 }
 

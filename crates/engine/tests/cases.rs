@@ -5,13 +5,18 @@
 //! - `walk {context, set: {step: {variable: value}}}`: an agent that does each step it is given, sets
 //!   the variables listed for it, and returns the state it was handed; the steps in order.
 //! - `check {step, output, context}`: the verdict.
+//! - `start {goal, context}`, `advance {revision, step, output, context}`, `approve`, `decline {reason}`,
+//!   `rewind {revision, version, reason}`, `fork {version}`: a session; the event and what may be seen then.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "a test reads its cases from files")]
 
 use std::fmt::Write;
 
-use engine::{Checker, Progress, Refusal, next};
+use engine::{
+    Channel, Checker, Command, Decision, Event, Origin, Progress, Refusal, State, Submission,
+    decide, next, view,
+};
 use serde_json::{Map, Value};
 use workflow::{Format, Scrutiny, Workflow, read};
 
@@ -25,6 +30,7 @@ fn cases() {
         let (definition, script) = text.split_once("\n====\n").unwrap();
         let workflow = load(definition);
         let mut shown = String::new();
+        let mut log = Vec::new();
         for line in script.lines().filter(|line| !line.trim().is_empty()) {
             writeln!(shown, "{line}").unwrap();
             if line.starts_with('#') {
@@ -36,6 +42,9 @@ fn cases() {
                 "next" => ask_next(&workflow, &arguments),
                 "walk" => walk(&workflow, &arguments),
                 "check" => check(&workflow, &arguments),
+                "start" | "advance" | "approve" | "decline" | "rewind" | "fork" => {
+                    session(&workflow, verb, &arguments, &mut log)
+                }
                 other => panic!("unknown verb {other}"),
             };
             writeln!(shown, "{answer}\n").unwrap();
@@ -78,6 +87,51 @@ fn check(workflow: &Workflow, arguments: &Value) -> String {
         Ok(verdict) => serde_json::to_string_pretty(&verdict).unwrap(),
         Err(refusal) => refused(&refusal),
     }
+}
+
+/// A session is its log. The event is shown as it is stored.
+fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Event>) -> String {
+    let text = |name: &str| arguments[name].as_str().map(str::to_owned);
+    let text_or_empty = |name: &str| text(name).unwrap_or_default();
+    let version = arguments["version"].as_u64().unwrap_or_default();
+    let then = State::of(&log[..(version as usize).min(log.len())]);
+    let revision = arguments["revision"].as_u64().unwrap_or_default();
+    let (who, channel) = ("ada".to_owned(), Channel::Cli);
+    let decision = Decision { who, channel, reason: text("reason") };
+    let mut state = State::of(&*log);
+    let command = match verb {
+        "start" => Command::Start { goal: text("goal"), context: context_of(arguments) },
+        "advance" => {
+            let (step, output) = (text_or_empty("step"), text_or_empty("output"));
+            let submission = Submission { step, output, context: context_of(arguments) };
+            Command::Advance { revision, submission }
+        }
+        "approve" => Command::Approve(decision),
+        "decline" => Command::Decline(decision),
+        "rewind" => {
+            let (then, reason) = (then.as_ref().unwrap(), text_or_empty("reason"));
+            Command::Rewind { revision, version, then, reason }
+        }
+        _ => {
+            // The copy is a session of its own.
+            log.clear();
+            state = None;
+            let from = Origin { session: "original".to_owned(), version };
+            Command::Fork { from, state: then.as_ref().unwrap() }
+        }
+    };
+    let event = match decide(workflow, &Checker::default(), state.as_ref(), command) {
+        Ok(event) => event,
+        Err(refusal) => return refused(&refusal),
+    };
+    let mut shown = String::from("nothing new");
+    if let Some(event) = event {
+        shown = serde_json::to_string(&event).unwrap();
+        log.push(event);
+    }
+    let state = State::of(&*log).unwrap();
+    let view = view(workflow, &state).unwrap();
+    shown + "\n" + &serde_json::to_string_pretty(&view).unwrap()
 }
 
 fn refused(refusal: &Refusal) -> String {

@@ -6,8 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "the environment says how long to try")]
 
 use engine::{
-    Channel, Checker, Command, Decision, Event, Progress, Refusal, State, Submission, current,
-    decide, next,
+    Channel, Checker, Command, Decision, Event, Progress, Refusal, State, Submission, decide, next,
+    view,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -94,7 +94,7 @@ impl Model {
         if !self.is_inside {
             self.completed.push(step);
         }
-        let loops = self.state["_loops"].as_object().unwrap();
+        let loops = self.state["_loops"].as_object().cloned().unwrap_or_default();
         let ended = loops.iter().filter(|(_, progress)| progress["ended"] == true);
         self.completed.extend(ended.map(|(id, _)| id.clone()));
         self.context.insert("_loops".to_owned(), json!(loops));
@@ -245,9 +245,11 @@ impl<'w> World<'w> {
     fn check(&self) -> Result<(), TestCaseError> {
         let model = self.models.last().unwrap();
         prop_assert_eq!(&self.state.step, &model.step, "where the honest agent is");
-        let view = current(self.workflow, &self.state).unwrap();
+        let view = view(self.workflow, &self.state).unwrap();
         prop_assert_eq!(view.step.map(|step| step.id.to_owned()), self.state.step.clone());
         prop_assert!(!view.guidance.prompt.contains("completedSteps"), "{}", view.guidance.prompt);
+        prop_assert_eq!(view.is_complete, self.state.is_complete());
+        prop_assert_eq!(view.waiting.is_some(), self.state.waiting.is_some());
         prop_assert_eq!(State::of(&self.log).unwrap(), self.state.clone(), "the fold is the state");
         Ok(())
     }
