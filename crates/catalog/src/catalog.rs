@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use workflow::Workflow;
+
 use crate::load::{Known, load};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Entry, Snapshot};
 use crate::source::Source;
 
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub struct Change {
     pub added: Vec<Box<str>>,
     pub changed: Vec<Box<str>>,
     pub removed: Vec<Box<str>>,
+    /// Whether a list of all workflows reads differently now.
+    pub lists: bool,
 }
 
 impl Change {
@@ -36,15 +40,24 @@ impl Change {
             match before.get(&entry.id) {
                 None => change.added.push(entry.id.clone()),
                 Some(earlier) if !std::ptr::eq(earlier, &**entry) => {
-                    change.changed.push(entry.id.clone())
+                    change.lists |= listed(earlier) != listed(entry);
+                    change.changed.push(entry.id.clone());
                 }
                 Some(_) => {}
             }
         }
         let gone = before.entries().iter().filter(|entry| after.get(&entry.id).is_none());
         change.removed.extend(gone.map(|entry| entry.id.clone()));
+        change.lists |= !change.added.is_empty() || !change.removed.is_empty();
         change
     }
+}
+
+/// What lists show of a workflow; nothing, where it cannot be used.
+fn listed(entry: &Entry) -> Option<impl PartialEq + '_> {
+    let workflow = entry.workflow.as_ref()?;
+    let Workflow { name, description, version, clarification_prompts, .. } = workflow;
+    Some((name, description, version, workflow.category(), clarification_prompts))
 }
 
 impl Catalog {

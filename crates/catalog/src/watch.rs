@@ -82,10 +82,18 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// Ends the watch without waiting for a reload that is under way.
+    pub fn let_go(mut self) {
+        let _ = self.messages.try_send(Message::Stop);
+        self.thread = None;
+    }
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
-        let _ = self.messages.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
+            let _ = self.messages.send(Message::Stop);
             let _ = thread.join();
         }
     }

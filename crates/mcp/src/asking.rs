@@ -184,6 +184,7 @@ impl Answer {
             Cancel,
         }
         #[derive(Deserialize)]
+        #[serde(expecting = "an object with `action`")]
         struct Chosen {
             action: Choice,
             #[serde(default)]

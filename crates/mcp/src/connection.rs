@@ -15,8 +15,13 @@ use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
-/// How many resources a legacy client may subscribe to, and how many streams a modern one may open.
+/// How many resources a client may subscribe to, and how many streams a modern one may open.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
+/// The longest URI that is remembered.
+const URI_BYTES_MAX: usize = 2048;
+
+/// How many messages may come together. Their answers wait for the last of them, and cannot be written before.
+const BATCH_MAX: usize = 100;
 
 /// Room beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
@@ -44,6 +49,8 @@ pub struct Connection {
     pending: BTreeMap<Ticket, Pending>,
     batches: HashMap<u64, Batch>,
     counter: u64,
+    /// The client has shut us down: what it still sends is not looked at.
+    is_closed: bool,
     /// A text that has been sent, whose room is used again.
     spare: String,
 }
@@ -95,6 +102,7 @@ impl Connection {
             pending: BTreeMap::new(),
             batches: HashMap::new(),
             counter: 0,
+            is_closed: false,
             spare: String::new(),
         }
     }
@@ -105,12 +113,13 @@ impl Connection {
             Received::One(message) => self.message(message, None, actions),
             Received::Batch(members) => {
                 let may_batch = self.revision.is_some_and(|revision| revision.traits().batches);
-                if may_batch {
-                    self.batch(members, actions);
+                if !may_batch {
+                    self.refuse_line("batches are part of revision 2025-03-26 only", actions);
+                } else if members.len() > BATCH_MAX {
+                    let details = format!("a batch may have {BATCH_MAX} messages");
+                    self.refuse_line(&details, actions);
                 } else {
-                    let error =
-                        Error::invalid_request("batches are part of revision 2025-03-26 only");
-                    actions.push(Action::Reply(jsonrpc::error(None, &error)));
+                    self.batch(members, actions);
                 }
             }
         }
@@ -216,8 +225,14 @@ impl Connection {
         }
     }
 
-    /// The end: streams get their answer, and calls under way are cancelled.
+    /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
+        self.end_calls(actions);
+        let batches = std::mem::take(&mut self.batches);
+        actions.extend(batches.into_values().filter_map(Batch::answers));
+    }
+
+    fn end_calls(&mut self, actions: &mut Vec<Action>) {
         let pending = std::mem::take(&mut self.pending);
         actions.extend(pending.into_keys().map(Action::Cancel));
         for listener in self.listeners.drain(..) {
@@ -235,6 +250,9 @@ impl Connection {
         self.batches.insert(key, Batch { open: 1, replies: Vec::new() });
         for member in members {
             self.message(member, Some(key), actions);
+            if self.is_closed {
+                return;
+            }
         }
         self.leave_batch(key, actions);
     }
@@ -277,8 +295,10 @@ impl Connection {
                 self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
             }
             Ok(Step::AnswerAndClose(result)) => {
-                self.close(actions);
+                self.end_calls(actions);
                 self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
+                self.close(actions);
+                self.is_closed = true;
                 actions.push(Action::Close);
             }
             Ok(Step::Call(call, shape)) => {
@@ -293,7 +313,7 @@ impl Connection {
                     }
                 }
             }
-            Ok(Step::Listen(_)) if self.listeners.len() >= SUBSCRIPTIONS_MAX => {
+            Ok(Step::Listen(filter)) if !self.has_room_for(&filter) => {
                 let error = too_many_subscriptions();
                 self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
             }
@@ -369,6 +389,15 @@ impl Connection {
         }
     }
 
+    /// Streams are bounded, and so are the resources that all of them together follow.
+    fn has_room_for(&self, filter: &Value) -> bool {
+        let followed =
+            |filter: &Value| filter["resourceSubscriptions"].as_array().map_or(0, Vec::len);
+        let open = self.listeners.iter().map(|listener| followed(&listener.filter));
+        let all = open.sum::<usize>() + followed(filter);
+        self.listeners.len() < SUBSCRIPTIONS_MAX && all <= SUBSCRIPTIONS_MAX
+    }
+
     /// Both will be answered, but the client cannot tell the answers apart.
     fn warn_if_in_flight(&self, id: &Id, actions: &mut Vec<Action>) {
         let mut waiting = self.pending.values().map(|pending| &pending.id);
@@ -437,7 +466,7 @@ impl Connection {
         }
     }
 
-    /// The last one out sends the answers; a batch of notifications has none.
+    /// The last one out sends the answers.
     fn leave_batch(&mut self, key: u64, actions: &mut Vec<Action>) {
         let Some(batch) = self.batches.get_mut(&key) else {
             return;
@@ -446,12 +475,15 @@ impl Connection {
         if batch.open > 0 {
             return;
         }
-        if let Some(Batch { replies, .. }) = self.batches.remove(&key)
-            && !replies.is_empty()
-        {
-            let replies: Vec<String> = replies.into_iter().map(|(_, reply)| reply).collect();
-            actions.push(Action::Reply(format!("[{}]", replies.join(","))));
-        }
+        actions.extend(self.batches.remove(&key).and_then(Batch::answers));
+    }
+}
+
+impl Batch {
+    /// The answers together; a batch of notifications has none.
+    fn answers(self) -> Option<Action> {
+        let replies: Vec<String> = self.replies.into_iter().map(|(_, reply)| reply).collect();
+        (!replies.is_empty()).then(|| Action::Reply(format!("[{}]", replies.join(","))))
     }
 }
 
@@ -469,6 +501,14 @@ impl Pending {
         let caller = Caller { can_ask: self.can_ask, wants_progress, answers: Some(answers) };
         Action::Call { ticket, call, caller }
     }
+}
+
+/// A URI that is to be remembered.
+pub(crate) fn check_uri(uri: &str) -> Result<(), Error> {
+    if uri.len() <= URI_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid_params(format!("a URI may have {URI_BYTES_MAX} bytes")))
 }
 
 pub(crate) fn too_many_subscriptions() -> Error {

@@ -60,7 +60,8 @@ pub(crate) fn shared(
         "prompts/list" => plain(Call::ListPrompts { cursor: cursor(raw)? }),
         "prompts/get" => {
             let GetPrompt { name, arguments } = params(raw)?;
-            plain(Call::GetPrompt { name, arguments: arguments.into_iter().collect() })
+            let arguments = arguments.unwrap_or_default().into_iter().collect();
+            plain(Call::GetPrompt { name, arguments })
         }
         "completion/complete" => plain(complete(raw)?),
         unknown => Err(Error::method_not_found(unknown)),
@@ -88,8 +89,7 @@ struct CallTool<'a> {
 #[derive(Deserialize)]
 struct GetPrompt {
     name: String,
-    #[serde(default)]
-    arguments: BTreeMap<String, String>,
+    arguments: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
@@ -215,7 +215,7 @@ pub(crate) fn outcome(
             out.push_str(&input_required(server, *ask));
             return Ok(());
         }
-        // Whoever has begun with a handshake is asked by a request, and that something.
+        // A host that asks nothing: clients with a handshake are asked before we come here.
         Outcome::Ask(_) => return Err(Error::internal()),
         Outcome::Busy => return Err(Error::busy()),
         Outcome::Fault => return Err(Error::internal()),

@@ -180,3 +180,55 @@ fn subscriptions_are_bounded() {
     ask(&mut connection, "resources/unsubscribe", &subscribe(7));
     assert!(!refused(&ask(&mut connection, "resources/subscribe", &subscribe(1000))));
 }
+
+#[test]
+fn a_batch_is_bounded_and_its_answers_are_not_lost() {
+    let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let call = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "direct"}});
+    let send = |connection: &mut Connection, batch: &Value| {
+        let mut actions = Vec::new();
+        connection.receive(batch.to_string().as_bytes(), &mut actions);
+        shown(actions)
+    };
+    let mut one = connection(Transport::Stdio);
+    initialize(&mut one, "2025-03-26");
+    let all: Vec<Value> = (0..100).map(ping).collect();
+    assert_eq!(send(&mut one, &json!(all))[0].as_array().unwrap().len(), 100);
+    let all: Vec<Value> = (0..101).map(ping).collect();
+    assert_eq!(send(&mut one, &json!(all))[0]["error"]["code"], -32600);
+    // Shut down from within: what is answered is sent, what waits is cancelled, the rest is not looked at.
+    let shutdown = json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"});
+    let said = send(&mut one, &json!([call(1), ping(2), shutdown, ping(4)]));
+    let ids = |answers: &Value| -> Vec<Value> {
+        answers.as_array().unwrap().iter().map(|answer| answer["id"].clone()).collect()
+    };
+    assert_eq!([&said[0], &said[1], &said[3]], [&json!("call"), &json!("cancel"), &json!("close")]);
+    assert_eq!(ids(&said[2]), [json!(2), json!(3)]);
+    // The end of everything sends what waited for the rest of its batch.
+    let mut other = connection(Transport::Stdio);
+    initialize(&mut other, "2025-03-26");
+    assert_eq!(send(&mut other, &json!([ping(1), call(2)])), [json!("call")]);
+    let mut actions = Vec::new();
+    other.close(&mut actions);
+    let said = shown(actions);
+    assert_eq!(said[0], json!("cancel"));
+    assert_eq!(ids(&said[1]), [json!(1)]);
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut connection = connection(Transport::Stdio);
+    initialize(&mut connection, "2025-06-18");
+    let long = format!("a:{}", "x".repeat(2048));
+    let answer = ask(&mut connection, "resources/subscribe", &json!({"uri": long}));
+    assert_eq!(answer[0]["error"]["code"], -32602);
+    let listen = |uris: Vec<String>| json!({"_meta": meta(), "notifications": {"resourceSubscriptions": uris}});
+    let answer = ask(&mut connection, "subscriptions/listen", &listen(vec![long]));
+    assert_eq!(answer[0]["error"]["code"], -32602);
+    // All streams together.
+    let uris = |count: usize| (0..count).map(|number| format!("a:{number}")).collect();
+    let answer = ask(&mut connection, "subscriptions/listen", &listen(uris(600)));
+    assert_eq!(answer[0]["method"], "notifications/subscriptions/acknowledged");
+    let answer = ask(&mut connection, "subscriptions/listen", &listen(uris(401)));
+    assert_eq!(answer[0]["error"]["code"], -32602);
+}

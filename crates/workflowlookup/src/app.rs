@@ -111,10 +111,7 @@ pub(crate) fn list<'s>(snapshot: &'s Snapshot, filter: &Filter) -> Listing<'s> {
 pub(crate) fn find<'s>(snapshot: &'s Snapshot, id: &str) -> Result<&'s Workflow, Refusal> {
     let Some(entry) = snapshot.get(id) else {
         if !is_id(id) {
-            return Err(Refusal::InvalidParams {
-                details: format!("`{id}` cannot be the id of a workflow"),
-                hint: Some("`workflowlookup list` shows the ids".to_owned()),
-            });
+            return Err(Refusal::MalformedId { id: id.to_owned() });
         }
         let nearest = snapshot.nearest(id).map(str::to_owned);
         return Err(Refusal::WorkflowNotFound { id: id.to_owned(), nearest });

@@ -15,6 +15,8 @@ pub(crate) enum Refusal {
     Storage { id: String, details: String },
     #[error("the workflow `{id}` was refused: {details}")]
     Security { id: String, details: String },
+    #[error("`{id}` cannot be the id of a workflow")]
+    MalformedId { id: String },
     #[error("{details}")]
     InvalidParams { details: String, hint: Option<String> },
     #[error("{refusal}")]
@@ -60,7 +62,7 @@ impl Refusal {
             Self::InvalidWorkflow { .. } => (-32002, "Invalid workflow"),
             Self::Storage { .. } => (-32006, "Storage error"),
             Self::Security { .. } => (-32007, "Security error"),
-            Self::InvalidParams { .. } => (-32602, "Invalid params"),
+            Self::MalformedId { .. } | Self::InvalidParams { .. } => (-32602, "Invalid params"),
             Self::Engine { refusal, .. } => match refusal {
                 Engine::StepNotFound { .. } => (-32003, "Step not found"),
                 Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
@@ -83,6 +85,7 @@ impl Refusal {
             Self::InvalidWorkflow { id, findings } => {
                 json!({"workflowId": id, "findings": findings})
             }
+            Self::MalformedId { .. } => json!({"details": self.to_string()}),
             Self::Storage { details, .. }
             | Self::Security { details, .. }
             | Self::InvalidParams { details, .. } => json!({"details": details}),
@@ -135,6 +138,7 @@ impl Refusal {
             Self::Storage { .. } | Self::Security { .. } => {
                 Some("`workflowlookup sources` shows the file".to_owned())
             }
+            Self::MalformedId { .. } => Some("`workflowlookup list` shows the ids".to_owned()),
             Self::InvalidParams { hint, .. } => hint.clone(),
             Self::Engine {
                 id,

@@ -216,8 +216,22 @@ fn a_reload_reports_only_what_changed() {
     write(watched.home.path(), "flows/b.json", &definition("bbb", "B"));
     watched.wait_until("the new file", |c| usable(c) == ["aaa", "bbb", "bundled"]);
     let changes = watched.changes.lock().unwrap();
-    let expected = Change { added: vec!["bbb".into()], ..Change::default() };
+    let expected = Change { added: vec!["bbb".into()], lists: true, ..Change::default() };
     assert_eq!(*changes, [expected]);
+}
+
+#[test]
+fn a_reload_says_whether_a_list_reads_differently() {
+    let prepare = |home: &Path| write(home, "flows/a.json", &definition("aaa", "A"));
+    let watched = Watched::new(prepare, |home| vec![folder(&home.join("flows"))]);
+    let edits = [(definition("aaa", "A") + " ", false), (definition("aaa", "Another"), true)];
+    for (at, (text, lists)) in edits.into_iter().enumerate() {
+        write(watched.home.path(), "flows/a.json", &text);
+        let changed = || watched.changes.lock().unwrap().len() > at;
+        watched.wait_until("the edit", |_| changed());
+        let expected = Change { changed: vec!["aaa".into()], lists, ..Change::default() };
+        assert_eq!(watched.changes.lock().unwrap()[at], expected);
+    }
 }
 
 #[test]

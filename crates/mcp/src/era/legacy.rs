@@ -2,12 +2,14 @@
 //! over stdio besides: tools as methods of their own, and `shutdown`.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 use super::Origin;
 use crate::asking::can_ask;
-use crate::connection::{Connection, SUBSCRIPTIONS_MAX, Transport, too_many_subscriptions};
+use crate::connection::{
+    Connection, SUBSCRIPTIONS_MAX, Transport, check_uri, too_many_subscriptions,
+};
 use crate::dispatch::{Shape, Step, Uri, object, shared};
 use crate::jsonrpc::{Error, Request, params};
 use crate::revision::Revision;
@@ -27,6 +29,7 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
     match &*request.method {
         "resources/subscribe" => {
             let uri = params::<Uri>(request.params)?.uri;
+            check_uri(&uri)?;
             let is_full = connection.subscribed.len() >= SUBSCRIPTIONS_MAX;
             if is_full && !connection.subscribed.contains(&uri) {
                 return Err(too_many_subscriptions());
@@ -46,12 +49,22 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
             Some(params) if params.get().starts_with('[') => {
                 return Err(Error::invalid_params("params must be an object"));
             }
-            params => object(params)?,
+            params => without_meta(object(params)?)?,
         };
         let call = crate::Call::Tool { name: tool.name, arguments, is_method: true };
         return Ok(Step::Call(call, Shape::Method));
     }
     shared(&connection.server, revision, &request.method, request.params)
+}
+
+/// As a method of its own, a tool's arguments are the parameters, and those may have more to say.
+fn without_meta(params: Box<RawValue>) -> Result<Box<RawValue>, Error> {
+    if !params.get().contains("_meta") {
+        return Ok(params);
+    }
+    let mut fields: Map<String, Value> = crate::jsonrpc::params(Some(&params))?;
+    fields.remove("_meta");
+    to_raw_value(&fields).map_err(|_| Error::internal())
 }
 
 /// What the handshake and the request say about the client.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Origin;
 use crate::asking::{brought, can_ask};
-use crate::connection::Connection;
+use crate::connection::{Connection, check_uri};
 use crate::dispatch::{Step, shared};
 use crate::jsonrpc::{Error, Request, params};
 use crate::revision::Revision;
@@ -100,6 +100,7 @@ fn listen(request: &Request<'_>) -> Result<Step, Error> {
     match wanted.get("resourceSubscriptions") {
         None => {}
         Some(Value::Array(uris)) if uris.iter().all(Value::is_string) => {
+            uris.iter().filter_map(Value::as_str).try_for_each(check_uri)?;
             filter["resourceSubscriptions"] = json!(uris);
         }
         Some(_) => {

@@ -64,5 +64,5 @@ impl Host {
 /// What a change of the catalogue means for clients.
 pub(crate) fn changed(change: &catalog::Change) -> mcp::Changed {
     let touched = change.added.iter().chain(&change.changed).chain(&change.removed);
-    mcp::Changed { lists: true, uris: touched.map(|id| catalogue::uri(id)).collect() }
+    mcp::Changed { lists: change.lists, uris: touched.map(|id| catalogue::uri(id)).collect() }
 }

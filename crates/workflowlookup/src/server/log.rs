@@ -1,8 +1,10 @@
 //! The log, on standard error, and what a panic leaves in it.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
 
 use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use tracing_subscriber::filter::LevelFilter;
 
 /// How much is said.
@@ -22,6 +24,32 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Standard error, as long as somebody reads it: a log that nobody takes is dropped and keeps nobody waiting.
+struct Stderr;
+
+/// What a pipe with room takes without waiting. No line is longer.
+const LINE_BYTES_MAX: usize = 4096;
+
+impl Write for Stderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let stderr = rustix::stdio::stderr();
+        let mut descriptors = [PollFd::new(&stderr, PollFlags::OUT)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_room = retry_on_intr(|| poll(&mut descriptors, Some(&now)))? > 0;
+        if has_room && line.len() <= LINE_BYTES_MAX {
+            rustix::io::write(stderr, line)?;
+        } else if has_room {
+            rustix::io::write(stderr, &line[..LINE_BYTES_MAX - 1])?;
+            rustix::io::write(stderr, b"\n")?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// From here on, everything that is logged goes to standard error.
 pub(crate) fn begin(level: Level, format: Format) {
     let filter = match level {
@@ -32,7 +60,7 @@ pub(crate) fn begin(level: Level, format: Format) {
         Level::Debug => LevelFilter::DEBUG,
     };
     let builder = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(|| Stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .with_max_level(filter);

@@ -34,8 +34,10 @@ pub(crate) use wire_log::WireLog;
 const WRITE_BYTES: usize = 4096;
 /// Replies are written when this much has come together, whatever else is here.
 const REPLIES_BYTES: usize = 256 * 1024;
-/// How long a client that does not read can keep us once we are told to go.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How long a client that reads slowly can keep us once a signal has told us to go, in all.
+const TOLD_PATIENCE: Duration = Duration::from_millis(400);
+/// How long a client that has ended its input, or shut us down, may take nothing at all before we go.
+const END_PATIENCE: Duration = Duration::from_millis(800);
 /// The catalogue is loaded once the first answer is out, or when nobody speaks for this long.
 const SILENCE: Duration = Duration::from_millis(50);
 /// Work that is done within this time keeps its place among the answers.
@@ -66,10 +68,10 @@ pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
         let _ = session.write();
     }
     tracing::info!("ended");
-    // News first: its end sets a watcher free that waits to be heard.
-    let Session { inbox, watch, .. } = session;
-    drop(inbox);
-    drop(watch);
+    // The process ends now, and nobody waits for a watcher that is in the middle of a reload.
+    if let Some(watch) = session.watch.take() {
+        watch.let_go();
+    }
     served
 }
 
@@ -157,15 +159,21 @@ struct Session<'a> {
     /// What is to be written.
     replies: Vec<u8>,
     actions: Vec<Action>,
-    /// Calls that cannot begin before the catalogue is there. As long as there are any, no line is read.
+    /// Calls that cannot begin before the catalogue is there.
     held: VecDeque<(Ticket, Call, Caller)>,
     /// The calls whose client was asked something, with when we give that up.
     asked: Vec<(Instant, Ticket)>,
     is_loaded: bool,
     has_news: bool,
+    /// Nobody writes to the input any more; there may still be something in it.
+    is_alone: bool,
+    /// The input has been read to its end.
+    has_ended: bool,
     is_over: bool,
-    /// A signal has told us to go.
-    is_told: bool,
+    /// The client has shut us down, and nothing is waited for any more.
+    is_closed: bool,
+    /// A signal has told us to go, by this time.
+    told: Option<Instant>,
 }
 
 impl<'a> Session<'a> {
@@ -191,19 +199,21 @@ impl<'a> Session<'a> {
             asked: Vec::new(),
             is_loaded: false,
             has_news: false,
+            is_alone: false,
+            has_ended: false,
             is_over: false,
-            is_told: false,
+            is_closed: false,
+            told: None,
         }
     }
 
     fn run(&mut self) -> io::Result<()> {
         let mut lines = Lines::default();
-        let mut is_end = false;
         loop {
             let mut has_spoken = false;
-            while !self.is_over && self.held.is_empty() {
-                let Some(line) = lines.next(is_end) else {
-                    self.is_over = is_end;
+            while !self.is_over && self.may_go_on(&lines) {
+                let Some(line) = lines.next(self.has_ended) else {
+                    self.is_over = self.has_ended && self.held.is_empty();
                     break;
                 };
                 self.line(line);
@@ -213,7 +223,7 @@ impl<'a> Session<'a> {
                     self.write()?;
                 }
             }
-            if self.is_over && !self.is_told {
+            if self.is_over && !self.is_closed && self.told.is_none() {
                 self.drain();
             }
             if self.is_over {
@@ -229,7 +239,7 @@ impl<'a> Session<'a> {
             if has_spoken {
                 self.load()?;
             }
-            let may_read = self.held.is_empty() && !is_end;
+            let may_read = !self.has_ended && (self.held.is_empty() || !lines.has_next());
             let patience = self.patience();
             let awake = self.ready.wait(may_read, patience.as_ref())?;
             if awake.is_gone {
@@ -246,9 +256,15 @@ impl<'a> Session<'a> {
                 self.hear()?;
             }
             if awake.input && !self.is_over {
-                is_end = lines.read(self.ready.input)? == 0;
+                self.has_ended = lines.read(self.ready.input)? == 0;
             }
         }
+    }
+
+    /// Whether the next line is looked at. While calls wait for the catalogue it waits with them, so that order
+    /// stays; only what takes one of them back acts at once.
+    fn may_go_on(&self, lines: &Lines) -> bool {
+        self.held.is_empty() || lines.next_mentions(b"notifications/cancelled")
     }
 
     fn load(&mut self) -> io::Result<()> {
@@ -260,13 +276,16 @@ impl<'a> Session<'a> {
         self.has_news = true;
         if self.ready.wake.read()? == Woken::Signal {
             tracing::info!("a signal tells us to end");
-            (self.is_told, self.is_over) = (true, true);
+            self.told.get_or_insert_with(|| Instant::now() + TOLD_PATIENCE);
+            self.is_over = true;
         }
         Ok(())
     }
 
     fn news(&mut self) -> io::Result<()> {
-        loop {
+        // What does not fit is left where it is until the client has taken the rest.
+        while self.replies.len() < REPLIES_BYTES {
+            self.act();
             match self.inbox.try_recv() {
                 Ok(News::Loaded) => self.loaded(),
                 Ok(News::Watching(watch)) => self.watch = Some(watch),
@@ -278,11 +297,14 @@ impl<'a> Session<'a> {
                     tracing::info!("workflows have changed");
                     self.connection.changed(&changed, &mut self.actions);
                 }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                    self.take_finished(Duration::ZERO, None);
+                    self.act();
+                    return Ok(());
+                }
             }
         }
-        self.take_finished(Duration::ZERO);
-        self.act();
+        self.has_news = true;
         Ok(())
     }
 
@@ -338,7 +360,7 @@ impl<'a> Session<'a> {
                         self.held.retain(|(held, ..)| *held != ticket);
                     }
                     Action::Warn(warning) => tracing::warn!("{warning}"),
-                    Action::Close => self.is_over = true,
+                    Action::Close => (self.is_over, self.is_closed) = (true, true),
                 }
             }
         }
@@ -379,7 +401,8 @@ impl<'a> Session<'a> {
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
         let carried = guarded(|| carry_out(call, caller));
         if let Some(start) = start {
-            tracing::debug!(call = name, micros = start.elapsed().as_micros());
+            let micros = start.elapsed().as_micros();
+            tracing::debug!(call = name, micros = u64::try_from(micros).unwrap_or(u64::MAX));
         }
         match carried {
             Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
@@ -388,26 +411,29 @@ impl<'a> Session<'a> {
             }
             Carried::Later(work) => {
                 self.workers.start(ticket, work);
-                self.take_finished(INLINE);
+                self.take_finished(INLINE, Some(ticket));
             }
         }
     }
 
-    /// Takes what work has come to, and waits so long for it.
-    fn take_finished(&mut self, patience: Duration) {
+    /// Takes what work has come to. Waits so long for it, or until this call is done.
+    fn take_finished(&mut self, patience: Duration, until: Option<Ticket>) {
         let deadline = Instant::now() + patience;
         while let Some((ticket, outcome)) = {
             let rest = deadline.saturating_duration_since(Instant::now());
             self.workers.finished(rest)
         } {
             self.connection.finish(ticket, outcome, &mut self.actions);
+            if until == Some(ticket) {
+                return;
+            }
         }
     }
 
     /// Work under way may end, within reason. What waits for longer is given up.
     fn drain(&mut self) {
         if !self.workers.is_idle() {
-            self.take_finished(GRACE);
+            self.take_finished(GRACE, None);
             self.act();
         }
     }
@@ -432,16 +458,29 @@ impl<'a> Session<'a> {
                 }
                 Err(_) => {}
             }
-            let Ready { output, wake, .. } = &self.ready;
-            let mut descriptors =
-                [PollFd::new(output, PollFlags::OUT), PollFd::new(wake, PollFlags::IN)];
-            let patience = self.is_told.then_some(&PATIENCE);
-            retry_on_intr(|| poll(&mut descriptors, patience))?;
-            let [output, wake] = descriptors.map(|descriptor| descriptor.revents());
+            let Ready { output, wake, input, .. } = &self.ready;
+            let mut descriptors = [
+                PollFd::new(output, PollFlags::OUT),
+                PollFd::new(wake, PollFlags::IN),
+                // Asked for nothing: that nobody writes to it any more is reported all the same.
+                PollFd::new(input, PollFlags::empty()),
+            ];
+            let is_ending = self.is_alone || self.has_ended || self.is_over;
+            let count = if is_ending { 2 } else { 3 };
+            let until_told = self.told.map(|told| told.saturating_duration_since(Instant::now()));
+            let patience = until_told.or(is_ending.then_some(END_PATIENCE));
+            let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+            retry_on_intr(|| poll(&mut descriptors[..count], patience.as_ref()))?;
+            let [output, wake, input] = descriptors.map(|descriptor| descriptor.revents());
+            if input.contains(PollFlags::HUP) {
+                self.is_alone = true;
+                continue;
+            }
             if wake.contains(PollFlags::IN) {
                 self.hear()?;
-            } else if output.is_empty() {
-                // Nobody takes it, and we are told to go.
+            } else if output.is_empty() || until_told == Some(Duration::ZERO) {
+                // Nobody takes it in time, and we are to go.
+                (self.is_over, self.is_closed) = (true, true);
                 break;
             }
             if output.intersects(GONE) {

@@ -62,11 +62,16 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
 fn refused(refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::InvalidParams { details, .. } => Outcome::BadArguments(details.clone()),
+        Refusal::MalformedId { .. } => {
+            Outcome::BadArguments(format!("{refusal}; `workflow_list` shows all ids"))
+        }
+        Refusal::Engine { refusal: engine::Refusal::StepNotFound { step, .. }, .. }
+            if !workflow::limits::is_id(step) =>
+        {
+            let form = "small letters, digits, `-`, `_` and a dot, at least three of them";
+            Outcome::BadArguments(format!("`{step}` can be no id: those are {form}"))
+        }
         refusal => {
-            if let Some(id) = malformed_id(refusal) {
-                let form = "small letters, digits, `-` and `_`, at least three of them";
-                return Outcome::BadArguments(format!("`{id}` can be no id: those are {form}"));
-            }
             let object = refusal.to_object();
             let error = mcp::Error {
                 code: object.code,
@@ -76,16 +81,6 @@ fn refused(refusal: &Refusal) -> Outcome {
             Outcome::Refused { advice: advice(refusal), error }
         }
     }
-}
-
-/// The id that was not found, if nothing could ever be found under it.
-fn malformed_id(refusal: &Refusal) -> Option<&str> {
-    let id = match refusal {
-        Refusal::WorkflowNotFound { id, .. } => id,
-        Refusal::Engine { refusal: engine::Refusal::StepNotFound { step, .. }, .. } => step,
-        _ => return None,
-    };
-    (!workflow::limits::is_id(id)).then_some(id)
 }
 
 /// What the agent should do next, in a sentence or two.

@@ -417,6 +417,30 @@ fn a_client_that_does_not_read_cannot_keep_us() {
     drop((input, output));
 }
 
+/// Who ends the input and takes nothing is not waited for either.
+#[test]
+fn a_client_that_has_ended_its_input_and_does_not_read_cannot_keep_us() {
+    let place = Place::new();
+    let mut command = place.command(&["serve"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    writeln!(
+        input,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
+    )
+    .unwrap();
+    for id in 1..100 {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).unwrap();
+    }
+    drop(input);
+    let (_, code) = time_to_end(&mut child);
+    assert_eq!(code, Some(0));
+    drop(child.stdout.take());
+}
+
 /// An input that cannot be read at all: we say that it is our end, and that it is not a good one.
 #[test]
 fn a_fatal_error_is_told() {

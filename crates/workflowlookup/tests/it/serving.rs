@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -145,4 +147,22 @@ fn a_check_under_way_is_answered_although_the_input_has_ended() {
     let mut ids: Vec<u64> = answers.map(|answer| answer["id"].as_u64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, [1, 2, 3]);
+}
+
+/// A pipe takes 64 KiB; this is more, and nobody reads it.
+#[test]
+fn a_log_that_nobody_reads_keeps_nobody_waiting() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "--log-level", "debug"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        writeln!(input, "{HELLO}").unwrap();
+        (0..3000).for_each(|_| writeln!(input, "{LIST}").unwrap());
+    });
+    let output = BufReader::new(child.stdout.take().unwrap());
+    assert_eq!(output.lines().count(), 3001);
+    writer.join().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

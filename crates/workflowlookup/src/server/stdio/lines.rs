@@ -35,12 +35,28 @@ impl Lines {
         self.buffer.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
+        // What a long line needed is not kept, and no more is read at once than otherwise.
+        if self.buffer.is_empty() {
+            self.buffer.shrink_to(READ_BYTES);
+        }
         self.buffer.reserve(READ_BYTES);
         match retry_on_intr(|| rustix::io::read(input, spare_capacity(&mut self.buffer))) {
             // A socket's way to end.
             Err(Errno::PIPE | Errno::CONNRESET) => Ok(0),
             read => Ok(read?),
         }
+    }
+
+    /// Whether a whole line is here.
+    pub(super) fn has_next(&self) -> bool {
+        memchr::memchr(b'\n', &self.buffer[self.start..]).is_some()
+    }
+
+    /// Whether the next line, as far as it is here, has this text in it.
+    pub(super) fn next_mentions(&self, text: &[u8]) -> bool {
+        let rest = &self.buffer[self.start..];
+        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+        memchr::memmem::find(line, text).is_some()
     }
 
     /// The next complete line; at the end of the input, what is left of one.

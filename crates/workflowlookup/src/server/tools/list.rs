@@ -82,12 +82,12 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
         category: arguments.category,
         words: words.split_whitespace().map(str::to_owned).collect(),
     };
+    let after = arguments.cursor.as_deref().map(catalogue::read_cursor).transpose();
+    let after = after.map_err(|details| Refusal::InvalidParams { details, hint: None })?;
     let mut listing = app::list(&snapshot, &filter);
     let mut next = None;
     if asker == Asker::Call {
-        if let Some(cursor) = &arguments.cursor {
-            let after = catalogue::read_cursor(cursor)
-                .map_err(|details| Refusal::InvalidParams { details, hint: None })?;
+        if let Some(after) = after {
             listing.workflows.retain(|workflow| workflow.id > after);
         }
         if listing.workflows.len() > PAGE {
@@ -101,13 +101,13 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
         // Writing to a string cannot fail.
         let _ = writeln!(text, "- {id} ({name}, {category}, {version}): {description}");
     }
-    if listing.workflows.is_empty() {
-        text.push_str("No workflow matches.\n");
-    }
     if let Some(next) = next {
         let _ = writeln!(text, "There are more: call again with cursor \"{next}\".");
         structured["nextCursor"] = json!(next);
     }
-    text.push_str("Begin one with workflow_next and an empty completedSteps.");
+    text.push_str(match listing.workflows.is_empty() {
+        true => "No workflow matches. Call again with fewer words, or with none to see all.",
+        false => "Begin one with workflow_next and an empty completedSteps.",
+    });
     Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
 }

@@ -17,8 +17,7 @@ pub(super) struct Arguments {
     workflow_id: String,
     current_step: Option<String>,
     completed_steps: Vec<String>,
-    #[serde(default)]
-    context: Context,
+    context: Option<Context>,
 }
 
 pub(super) fn tool() -> Tool {
@@ -84,7 +83,11 @@ pub(super) fn tool() -> Tool {
                     "title": "Deep understanding of task and codebase",
                     "prompt": "Study the task and the code it touches",
                 },
-                "guidance": {"prompt": "Study the task and the code it touches"},
+                "guidance": {
+                    "prompt": "Study the task and the code it touches",
+                    "requiresConfirmation": true,
+                    "validationCriteria": ["Clear understanding of requirements"],
+                },
                 "isComplete": false,
             },
         })),
@@ -94,10 +97,11 @@ pub(super) fn tool() -> Tool {
 
 pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
     let snapshot = app.snapshot();
+    let context = arguments.context.unwrap_or_default();
     let progress = Progress {
         completed: &arguments.completed_steps,
         current: arguments.current_step.as_deref(),
-        context: &arguments.context,
+        context: &context,
     };
     let answer = app::next(&snapshot, &arguments.workflow_id, progress)?;
     let state = answer.state.as_ref().map(|state| serde_json::to_string(state).unwrap_or_default());

@@ -16,8 +16,7 @@ pub(super) struct Arguments {
     workflow_id: String,
     step_id: String,
     output: String,
-    #[serde(default)]
-    context: Context,
+    context: Option<Context>,
 }
 
 pub(super) fn tool() -> Tool {
@@ -65,7 +64,8 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let verdict = app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context)?;
+    let verdict =
+        app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context.unwrap_or_default())?;
     let mut text = if verdict.valid {
         format!(
             "Valid. Go on with workflow_next, with `{step_id}` in completedSteps unless its prompt says otherwise."
