@@ -38,23 +38,23 @@ impl Host {
     }
 
     pub(crate) fn carry_out(&self, call: Call, _: Caller) -> Carried {
-        let snapshot = self.app.snapshot();
+        let snapshot = || self.app.snapshot();
         let outcome = match call {
             Call::Tool { name, arguments, is_method } => {
                 let asker = if is_method { Asker::Method } else { Asker::Call };
                 return tools::call(&self.app, name, &arguments, asker);
             }
             Call::ListResources { cursor } => {
-                catalogue::list_resources(&snapshot, cursor.as_deref())
+                catalogue::list_resources(&snapshot(), cursor.as_deref())
             }
             Call::ListTemplates => catalogue::list_templates(),
-            Call::ReadResource { uri } => catalogue::read_resource(&snapshot, uri),
-            Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot, cursor.as_deref()),
+            Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
+            Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
             Call::GetPrompt { name, arguments } => {
-                catalogue::get_prompt(&snapshot, &name, &arguments)
+                catalogue::get_prompt(&snapshot(), &name, &arguments)
             }
             Call::Complete { reference, argument, typed } => {
-                catalogue::complete(&snapshot, &reference, &argument, &typed)
+                catalogue::complete(&snapshot(), &reference, &argument, &typed)
             }
         };
         outcome.into()
