@@ -12,9 +12,10 @@ use workflow::{Code, Context, Workflow};
 
 use crate::error::Refusal;
 
+#[derive(Clone)]
 pub(crate) struct App {
     catalog: Arc<Catalog>,
-    checker: Checker,
+    checker: Arc<Checker>,
 }
 
 /// What `workflow_list` returns.
@@ -49,7 +50,7 @@ impl App {
 
     /// Knows no workflow until its catalogue is loaded.
     pub(crate) fn unloaded(sources: Vec<Source>) -> Self {
-        Self { catalog: Arc::new(Catalog::new(sources)), checker: Checker::default() }
+        Self { catalog: Arc::new(Catalog::new(sources)), checker: Arc::default() }
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
