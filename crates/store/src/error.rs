@@ -1,0 +1,72 @@
+//! What can go wrong. Callers branch on the variants, never on the texts.
+
+use crate::model::Version;
+use crate::verify::Flaw;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Somebody else was first; look at the session again.
+    #[error("the session is at version {actual} already")]
+    Conflict { actual: Version },
+    #[error("no such session")]
+    NotFound,
+    /// The id, or for an imported log also its key, is taken.
+    #[error("the session exists already")]
+    Exists,
+    #[error("the session has {max} events, which is the most that one may have")]
+    TooMany { max: u64 },
+    #[error("the {what} is larger than {max} bytes")]
+    TooLarge { what: &'static str, max: usize },
+    #[error("the {what} cannot be used: {why}")]
+    Invalid { what: &'static str, why: &'static str },
+    /// The disk is full or fails, or another process holds the file for too long. Nothing was written, and the
+    /// same call may be made again.
+    #[error("the store cannot be used now: {0}")]
+    Unavailable(String),
+    /// The file was damaged, or changed by something else than a store with our key.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The chain of a log does not hold.
+    #[error("the log is broken: {}", .0.iter().map(Flaw::to_string).collect::<Vec<_>>().join(", "))]
+    Broken(Vec<Flaw>),
+    #[error("the store has format {found}, and this program knows up to {known}; use a newer one")]
+    Newer { found: i64, known: i64 },
+    #[error("the exported log has format {found}, and this program knows {known}")]
+    Format { found: u32, known: u32 },
+    #[error("the file is no store of sessions")]
+    NotOurs,
+    #[error("the store was written with another key")]
+    WrongKey,
+}
+
+impl Error {
+    /// Whether it is the file that failed, and with it everything in the same transaction.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::{Error as Sql, ErrorCode};
+        match &error {
+            Sql::SqliteFailure(failure, _) => match failure.code {
+                ErrorCode::NotADatabase => Self::NotOurs,
+                ErrorCode::DatabaseCorrupt => Self::Damaged(error.to_string()),
+                _ => Self::Unavailable(error.to_string()),
+            },
+            // A column that holds what we never put there.
+            Sql::FromSqlConversionFailure(..)
+            | Sql::IntegralValueOutOfRange(..)
+            | Sql::InvalidColumnType(..)
+            | Sql::Utf8Error(..) => Self::Damaged(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

@@ -1,0 +1,36 @@
+//! What happened: the logs of sessions. A log is a list of events under a head; the store keeps it durable,
+//! in order and checked, and knows nothing of what the events mean. It has no clock, no randomness and
+//! no async: times and ids come from the caller, and answers come by a callback or by waiting.
+
+mod append;
+mod chain;
+mod create;
+mod error;
+mod export;
+mod import;
+mod index;
+pub mod limits;
+mod list;
+mod model;
+#[cfg(test)]
+mod plans;
+mod prune;
+mod read;
+mod readers;
+mod schema;
+mod search;
+mod store;
+mod verify;
+mod writer;
+
+pub use chain::Key;
+pub use error::Error;
+pub use export::{EXPORT_FORMAT, ExportedEvent, ExportedHead, ExportedLog, ExportedSession};
+pub use list::{Cursor, Filter, Page};
+pub use model::{
+    Append, Created, Definition, Event, Head, Log, Meta, NewEvent, NewSession, Snapshot, Status,
+    Version,
+};
+pub use store::Store;
+pub use verify::{Flaw, Verified};
+pub use writer::Done;

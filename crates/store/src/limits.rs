@@ -1,0 +1,114 @@
+//! Every bound of the store, in one place, and the checks of what comes in. They run on the caller's thread,
+//! before anything is queued.
+
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::model::{Append, Head, NewEvent, NewSession};
+
+/// How many events one session may have.
+pub const EVENTS_MAX: u64 = 10_000;
+/// The largest event.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// The largest definition; files of workflows have the same bound.
+pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
+pub const GOAL_BYTES_MAX: usize = 16 * 1024;
+/// A session's id: letters, digits, `-`, `_`, `.` and `:`.
+pub const ID_BYTES_MAX: usize = 128;
+/// Owners, keys, workflows, steps, kinds of events and hashes of definitions.
+pub const NAME_BYTES_MAX: usize = 256;
+/// What is indexed of one event; the rest of a longer text is not found by a search.
+pub const SEARCH_BYTES_MAX: usize = 64 * 1024;
+/// How many texts may wait to be indexed.
+pub const UNINDEXED_MAX: i64 = 64;
+/// A larger snapshot is not kept: it is only a cache.
+pub const SNAPSHOT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How many rows a page of a list, of events or of search results may have.
+pub const PAGE_MAX: usize = 1_000;
+/// How many words of a query are looked at.
+pub const QUERY_WORDS_MAX: usize = 16;
+/// How many matching events a search looks at before it stops looking for more sessions.
+pub const MATCHES_MAX: usize = 10_000;
+/// How many flaws of one log are told apart.
+pub const FLAWS_MAX: usize = 100;
+/// How many writes may wait for the disk. Who comes then waits for a place.
+pub const QUEUE_MAX: usize = 256;
+/// How many connections read beside the writer. Who comes then waits for one.
+pub const READERS_MAX: usize = 4;
+/// How many sessions are removed in one transaction, so that appends get their turn between them.
+pub const PRUNE_SESSIONS_MAX: usize = 8;
+/// How long another process may hold the file before we give up.
+pub const BUSY_MS: u64 = 10_000;
+
+pub(crate) fn new_session(session: &NewSession) -> Result<(), Error> {
+    id(&session.id)?;
+    name("owner", &session.owner)?;
+    name("workflow", &session.workflow)?;
+    name("hash of the definition", &session.definition.hash)?;
+    if let Some(key) = &session.key {
+        name("key", key)?;
+    }
+    size("goal", &session.goal, GOAL_BYTES_MAX)?;
+    size("definition", &session.definition.text, DEFINITION_BYTES_MAX)?;
+    number("time", session.time)?;
+    head(&session.head)?;
+    event(&session.event)
+}
+
+pub(crate) fn append(append: &Append) -> Result<(), Error> {
+    id(&append.session)?;
+    number("time", append.time)?;
+    head(&append.head)?;
+    event(&append.event)
+}
+
+pub(crate) fn head(head: &Head) -> Result<(), Error> {
+    if let Some(step) = &head.step {
+        name("step", step)?;
+    }
+    number("revision", head.revision)
+}
+
+pub(crate) fn event(event: &NewEvent) -> Result<(), Error> {
+    name("kind", &event.kind)?;
+    if let Some(revision) = event.revision {
+        number("revision", revision)?;
+    }
+    size("event", &event.body, BODY_BYTES_MAX)?;
+    // What is no JSON could not be exported.
+    match serde_json::from_str::<&RawValue>(&event.body) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Invalid { what: "event", why: "it is not JSON" }),
+    }
+}
+
+pub(crate) fn id(id: &str) -> Result<(), Error> {
+    size("session's id", id, ID_BYTES_MAX)?;
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    if id.is_empty() || !id.bytes().all(is_good) {
+        let why = "it must be letters, digits, `-`, `_`, `.` and `:`";
+        return Err(Error::Invalid { what: "session's id", why });
+    }
+    Ok(())
+}
+
+fn name(what: &'static str, text: &str) -> Result<(), Error> {
+    size(what, text, NAME_BYTES_MAX)
+}
+
+fn size(what: &'static str, text: &str, max: usize) -> Result<(), Error> {
+    if text.len() > max { Err(Error::TooLarge { what, max }) } else { Ok(()) }
+}
+
+/// Databases count to 2^63.
+pub(crate) fn number(what: &'static str, number: u64) -> Result<(), Error> {
+    match i64::try_from(number) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Invalid { what, why: "it is beyond 2^63" }),
+    }
+}
+
+/// The beginning of a text, at most `max` bytes of it.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}

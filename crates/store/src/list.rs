@@ -1,0 +1,94 @@
+//! Lists of sessions, newest first, a page at a time. Every filter has an index, so that a page costs the same
+//! however many sessions there are.
+
+use rusqlite::{Connection, ToSql};
+
+use crate::error::Error;
+use crate::limits::PAGE_MAX;
+use crate::model::{Meta, Status};
+use crate::read::{meta_columns, meta_of};
+
+/// What to list; an absent field takes all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub owner: Option<String>,
+    pub status: Option<Status>,
+    pub workflow: Option<String>,
+    /// Where the last page ended.
+    pub before: Option<Cursor>,
+    /// How many, at most [`PAGE_MAX`].
+    pub limit: usize,
+}
+
+/// A place in the order in which sessions were begun here. It holds whatever is appended or removed meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor(i64);
+
+impl Cursor {
+    /// For a caller that hands it to somebody else and gets it back.
+    pub fn to_number(self) -> i64 {
+        self.0
+    }
+
+    pub fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub sessions: Vec<Meta>,
+    /// Absent where nothing follows.
+    pub next: Option<Cursor>,
+}
+
+macro_rules! list_sql {
+    ($condition:literal) => {
+        concat!(
+            "SELECT ",
+            meta_columns!(),
+            " FROM sessions WHERE ",
+            $condition,
+            "status = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3"
+        )
+    };
+}
+pub(crate) const ALL: &str = list_sql!("");
+pub(crate) const BY_OWNER: &str = list_sql!("owner = ?4 AND ");
+pub(crate) const BY_WORKFLOW: &str = list_sql!("workflow = ?4 AND ");
+pub(crate) const BY_OWNER_AND_WORKFLOW: &str = list_sql!("owner = ?4 AND workflow = ?5 AND ");
+
+pub(crate) fn list(connection: &Connection, filter: &Filter) -> Result<Page, Error> {
+    let limit = filter.limit.min(PAGE_MAX);
+    let before = filter.before.map_or(i64::MAX, |cursor| cursor.0);
+    let statuses = match &filter.status {
+        Some(status) => std::slice::from_ref(status),
+        None => &Status::ALL,
+    };
+    // One more than asked for tells whether anything follows.
+    let count = i64::try_from(limit + 1).unwrap_or(i64::MAX);
+    let (owner, workflow) = (&filter.owner, &filter.workflow);
+    let sql = match (owner, workflow) {
+        (None, None) => ALL,
+        (Some(_), None) => BY_OWNER,
+        (None, Some(_)) => BY_WORKFLOW,
+        (Some(_), Some(_)) => BY_OWNER_AND_WORKFLOW,
+    };
+    let mut found: Vec<(i64, Meta)> = Vec::new();
+    for status in statuses {
+        let status = status.number();
+        let mut values: Vec<&dyn ToSql> = vec![&status, &before, &count];
+        values.extend(owner.iter().map(|owner| owner as &dyn ToSql));
+        values.extend(workflow.iter().map(|workflow| workflow as &dyn ToSql));
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(&*values, |row| Ok((row.get(12)?, meta_of(row)?)))?;
+        for row in rows {
+            found.push(row?);
+        }
+    }
+    found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let follows = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| follows).map(|(number, _)| Cursor(*number));
+    Ok(Page { sessions: found.into_iter().map(|(_, meta)| meta).collect(), next })
+}

@@ -1,0 +1,136 @@
+//! What goes in and what comes out: sessions, their heads and their events. Nothing here says how or where it
+//! is stored.
+
+use serde::{Deserialize, Serialize};
+
+/// How many events a session has, and the number of the last of them. The first is 1.
+pub type Version = u64;
+
+/// A session to begin. Times are milliseconds since 1970.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    pub id: String,
+    /// Who repeats a start with the same key gets the session that it began. Keys of different owners
+    /// do not meet.
+    pub key: Option<String>,
+    pub owner: String,
+    pub workflow: String,
+    pub goal: String,
+    pub definition: Definition,
+    pub event: NewEvent,
+    pub head: Head,
+    pub time: u64,
+}
+
+/// What a session follows, pinned by a hash of the caller's; stored once per hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    pub hash: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    New,
+    /// The key was used before, for this session.
+    Existing(String),
+}
+
+/// An event to add, if the session is still at the expected version.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub session: String,
+    pub expected: Version,
+    pub event: NewEvent,
+    pub head: Head,
+    /// The state after this event, in the caller's form, so that the next load is short. Only a cache.
+    pub snapshot: Option<String>,
+    pub time: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct NewEvent {
+    pub kind: String,
+    /// JSON, kept to the byte.
+    pub body: String,
+    /// The revision that this event answers, to find it again by.
+    pub revision: Option<u64>,
+    /// A digest of the call that led to it, to tell a repeated call from another.
+    pub digest: Option<[u8; 32]>,
+    /// What a search finds the session by. It is indexed and not kept.
+    pub search: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub version: Version,
+    pub time: u64,
+    pub kind: String,
+    pub revision: Option<u64>,
+    pub digest: Option<[u8; 32]>,
+    pub body: String,
+}
+
+/// Where a session stands: what a list shows without reading events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub status: Status,
+    pub step: Option<String>,
+    pub revision: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Running,
+    Waiting,
+    Complete,
+}
+
+impl Status {
+    pub(crate) const ALL: [Self; 3] = [Self::Running, Self::Waiting, Self::Complete];
+
+    /// As it is stored. Never use a number again for something else.
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::Running => 0,
+            Self::Waiting => 1,
+            Self::Complete => 2,
+        }
+    }
+
+    pub(crate) fn of(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.number() == number)
+    }
+}
+
+/// A session without its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    pub id: String,
+    pub key: Option<String>,
+    pub owner: String,
+    pub workflow: String,
+    pub goal: String,
+    /// The definition's hash.
+    pub definition: String,
+    /// When it began, and when it was last appended to.
+    pub created: u64,
+    pub touched: u64,
+    pub version: Version,
+    pub head: Head,
+}
+
+/// A session as it is loaded: the newest snapshot, if there is one, and the events after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    pub meta: Meta,
+    pub snapshot: Option<Snapshot>,
+    pub events: Vec<Event>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub version: Version,
+    pub text: String,
+}

@@ -1,0 +1,138 @@
+//! Reading one session: its head, its events, what it follows. A load believes the file; `verify` doubts it.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::chain::{Chain, Hash};
+use crate::error::Error;
+use crate::limits::PAGE_MAX;
+use crate::model::{Event, Head, Log, Meta, Snapshot, Status, Version};
+
+/// What [`meta_of`] reads.
+macro_rules! meta_columns {
+    () => {
+        "id, key, owner, workflow, goal, definition, created, touched, version, status, step, revision, number"
+    };
+}
+pub(crate) use meta_columns;
+
+pub(crate) const META: &str = concat!("SELECT ", meta_columns!(), " FROM sessions WHERE id = ?1");
+pub(crate) const EVENTS: &str = "SELECT version, time, kind, revision, digest, body FROM events
+    WHERE session = ?1 AND version >= ?2 ORDER BY version LIMIT ?3";
+pub(crate) const EVENT_AT_REVISION: &str = "SELECT version, time, kind, revision, digest, body
+    FROM events WHERE session = ?1 AND revision = ?2 ORDER BY id DESC LIMIT 1";
+pub(crate) const SNAPSHOT: &str = "SELECT s.version, s.text, s.seal, e.hash FROM snapshots s
+    JOIN events e ON e.session = s.session AND e.version = s.version WHERE s.session = ?1";
+pub(crate) const DEFINITION: &str = "SELECT text FROM definitions WHERE hash = ?1";
+
+pub(crate) fn load(
+    connection: &Connection,
+    chain: &Chain,
+    session: &str,
+) -> Result<Option<Log>, Error> {
+    let Some((number, meta)) = meta(connection, session)? else { return Ok(None) };
+    let snapshot = snapshot(connection, chain, number, session)?;
+    let from = snapshot.as_ref().map_or(1, |snapshot| snapshot.version + 1);
+    let events = events(connection, number, from, i64::MAX)?;
+    Ok(Some(Log { meta, snapshot, events }))
+}
+
+pub(crate) fn meta(connection: &Connection, session: &str) -> Result<Option<(i64, Meta)>, Error> {
+    let mut statement = connection.prepare_cached(META)?;
+    let row = statement.query_row([session], |row| Ok((row.get(12)?, meta_of(row)?)));
+    Ok(row.optional()?)
+}
+
+pub(crate) fn page(
+    connection: &Connection,
+    session: &str,
+    from: Version,
+    limit: usize,
+) -> Result<Vec<Event>, Error> {
+    let (number, _) = meta(connection, session)?.ok_or(Error::NotFound)?;
+    let limit = i64::try_from(limit.min(PAGE_MAX)).unwrap_or(0);
+    events(connection, number, from, limit)
+}
+
+pub(crate) fn event_at_revision(
+    connection: &Connection,
+    session: &str,
+    revision: u64,
+) -> Result<Option<Event>, Error> {
+    let Some((number, _)) = meta(connection, session)? else { return Ok(None) };
+    let mut statement = connection.prepare_cached(EVENT_AT_REVISION)?;
+    Ok(statement.query_row(params![number, revision], event_of).optional()?)
+}
+
+pub(crate) fn definition(connection: &Connection, hash: &str) -> Result<Option<String>, Error> {
+    let mut statement = connection.prepare_cached(DEFINITION)?;
+    Ok(statement.query_row([hash], |row| row.get(0)).optional()?)
+}
+
+pub(crate) fn events(
+    connection: &Connection,
+    number: i64,
+    from: Version,
+    limit: i64,
+) -> Result<Vec<Event>, Error> {
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(EVENTS)?;
+    let rows = statement.query_map(params![number, from, limit], event_of)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The snapshot, if it is ours. One that is not is as good as none.
+fn snapshot(
+    connection: &Connection,
+    chain: &Chain,
+    number: i64,
+    session: &str,
+) -> Result<Option<Snapshot>, Error> {
+    let mut statement = connection.prepare_cached(SNAPSHOT)?;
+    let row = statement.query_row([number], |row| {
+        let (seal, hash): (Hash, Hash) = (row.get(2)?, row.get(3)?);
+        Ok((Snapshot { version: row.get(0)?, text: row.get(1)? }, seal, hash))
+    });
+    let row = match row.optional().map_err(Error::from) {
+        Err(Error::Damaged(_)) => None,
+        row => row?,
+    };
+    Ok(row.and_then(|(snapshot, seal, hash)| {
+        (chain.snapshot(&hash, session, snapshot.text.as_bytes()) == seal).then_some(snapshot)
+    }))
+}
+
+pub(crate) fn meta_of(row: &Row<'_>) -> rusqlite::Result<Meta> {
+    Ok(Meta {
+        id: row.get(0)?,
+        key: row.get(1)?,
+        owner: row.get(2)?,
+        workflow: row.get(3)?,
+        goal: row.get(4)?,
+        definition: row.get(5)?,
+        created: row.get(6)?,
+        touched: row.get(7)?,
+        version: row.get(8)?,
+        head: head(row, 9)?,
+    })
+}
+
+/// The status, the step and the revision, in three columns from this one on.
+pub(crate) fn head(row: &Row<'_>, at: usize) -> rusqlite::Result<Head> {
+    let status = row.get(at)?;
+    Ok(Head {
+        status: Status::of(status).ok_or(rusqlite::Error::IntegralValueOutOfRange(at, status))?,
+        step: row.get(at + 1)?,
+        revision: row.get(at + 2)?,
+    })
+}
+
+fn event_of(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        version: row.get(0)?,
+        time: row.get(1)?,
+        kind: row.get(2)?,
+        revision: row.get(3)?,
+        digest: row.get(4)?,
+        body: row.get(5)?,
+    })
+}

@@ -1,0 +1,247 @@
+//! The one writer of a store, and the thread that feeds it. Everything that waits goes into one transaction, and so
+//! costs one flush of the disk; each member has a savepoint, so that a refused one does not hurt the others.
+//! Callbacks run after the commit is durable, never before, and one that panics ends nobody else's write.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::append::append;
+use crate::chain::Chain;
+use crate::create::create;
+use crate::error::Error;
+use crate::import::{Incoming, import};
+use crate::index::index;
+use crate::limits::QUEUE_MAX;
+use crate::model::{Append, Created, NewSession, Version};
+use crate::prune::{Pruning, prune};
+use crate::schema;
+
+/// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
+/// refused. It must be quick, and must not wait for the same store: it would wait for itself.
+pub type Done<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+pub(crate) enum Write {
+    Create(Box<NewSession>, Done<Created>),
+    Append(Box<Append>, Done<Version>),
+    Import(Box<Incoming>, Done<()>),
+    Prune(Pruning, Done<usize>),
+    Index(Done<()>),
+}
+
+/// A write that was tried, waiting for the commit.
+struct Tried {
+    error: Option<Error>,
+    /// Tells the caller; a fault of the transaction goes before what the member made of it, also for those that
+    /// were refused: what they were refused for may never have been written.
+    tell: Box<dyn FnOnce(Option<Error>)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// Absent once we are going.
+    queue: Option<SyncSender<Write>>,
+    /// How many are in the queue or on their way there.
+    queued: Arc<AtomicUsize>,
+    writing: Arc<Mutex<Writing>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(crate) fn start(
+        path: PathBuf,
+        chain: Chain,
+        connection: Connection,
+    ) -> Result<Self, Error> {
+        let (queue, inbox) = sync_channel(QUEUE_MAX);
+        let writing = Arc::new(Mutex::new(Writing { path, chain, connection: Some(connection) }));
+        let queued = Arc::new(AtomicUsize::new(0));
+        let (its_writing, its_queued) = (Arc::clone(&writing), Arc::clone(&queued));
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || run(&its_writing, &inbox, &its_queued))?;
+        Ok(Self { queue: Some(queue), queued, writing, thread: Some(thread) })
+    }
+
+    /// For a caller that waits anyway: where nobody else writes, it does so itself, which saves waking two
+    /// threads. Nobody is overtaken: with others in the queue it goes there too.
+    pub(crate) fn write_or_send(&self, write: Write) {
+        if self.queued.load(Ordering::Acquire) == 0
+            && let Ok(mut writing) = self.writing.try_lock()
+        {
+            writing.write(vec![write]);
+        } else {
+            self.send(write);
+        }
+    }
+
+    /// Waits for a place in the queue.
+    pub(crate) fn send(&self, write: Write) {
+        let gone = Error::Unavailable("the store is closed".to_owned());
+        match &self.queue {
+            None => write.refuse(gone),
+            Some(queue) => {
+                self.queued.fetch_add(1, Ordering::AcqRel);
+                if let Err(error) = queue.send(write) {
+                    error.0.refuse(gone);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// What is queued is still written.
+    fn drop(&mut self) {
+        self.queue = None;
+        let thread = self.thread.take();
+        // The last handle may go inside a callback: then the thread ends by itself.
+        if let Some(thread) = thread.filter(|it| it.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Write {
+    fn refuse(self, error: Error) {
+        match self {
+            Self::Create(_, done) => done(Err(error)),
+            Self::Append(_, done) => done(Err(error)),
+            Self::Import(_, done) => done(Err(error)),
+            Self::Prune(_, done) => done(Err(error)),
+            Self::Index(done) => done(Err(error)),
+        }
+    }
+
+    fn attempt(self, connection: &Connection, chain: &Chain) -> Tried {
+        match self {
+            Self::Create(session, done) => Tried::new(create(connection, chain, &session), done),
+            Self::Append(event, done) => Tried::new(append(connection, chain, &event), done),
+            Self::Import(log, done) => Tried::new(import(connection, chain, &log), done),
+            Self::Prune(pruning, done) => Tried::new(prune(connection, &pruning), done),
+            Self::Index(done) => Tried::new(index(connection), done),
+        }
+    }
+}
+
+impl Tried {
+    fn new<T: 'static>(result: Result<T, Error>, done: Done<T>) -> Self {
+        let error = result.as_ref().err().cloned();
+        let tell = move |fault: Option<Error>| done(fault.map_or(result, Err));
+        Self { error, tell: Box::new(tell) }
+    }
+}
+
+#[derive(Debug)]
+struct Writing {
+    path: PathBuf,
+    chain: Chain,
+    /// Absent after a fault that it did not get over.
+    connection: Option<Connection>,
+}
+
+/// What the thread does.
+fn run(writing: &Mutex<Writing>, inbox: &Receiver<Write>, queued: &AtomicUsize) {
+    while let Ok(first) = inbox.recv() {
+        // Taken before the queue is looked at, so that what comes while we wait for it is in the group.
+        let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let group: Vec<Write> =
+            std::iter::once(first).chain(inbox.try_iter().take(QUEUE_MAX - 1)).collect();
+        queued.fetch_sub(group.len(), Ordering::AcqRel);
+        shielded(|| writing.write(group));
+    }
+}
+
+impl Writing {
+    fn write(&mut self, group: Vec<Write>) {
+        let mut tried = Vec::with_capacity(group.len());
+        let mut left = group.into_iter();
+        let fault = match self.attempt_all(&mut left, &mut tried) {
+            Err(fault) => {
+                self.roll_back();
+                Some(fault)
+            }
+            Ok(()) => self.commit(&tried).err().inspect(|_| {
+                self.roll_back();
+                self.write_over();
+            }),
+        };
+        for member in tried {
+            shielded(|| (member.tell)(fault.clone()));
+        }
+        let fault = fault.unwrap_or(Error::Unavailable("the write was not tried".to_owned()));
+        for member in left {
+            shielded(|| member.refuse(fault.clone()));
+        }
+    }
+
+    /// Begins a transaction and tries each member in it. One alone needs no savepoint: the transaction is its own.
+    fn attempt_all(
+        &mut self,
+        left: &mut std::vec::IntoIter<Write>,
+        tried: &mut Vec<Tried>,
+    ) -> Result<(), Error> {
+        let connection = match &self.connection {
+            Some(connection) => connection,
+            None => self.connection.insert(schema::connect(&self.path)?),
+        };
+        execute(connection, "BEGIN IMMEDIATE")?;
+        let is_lone = left.len() == 1;
+        while left.len() > 0 {
+            if !is_lone {
+                execute(connection, "SAVEPOINT member")?;
+            }
+            tried.extend(left.next().map(|write| write.attempt(connection, &self.chain)));
+            let error = tried.last().and_then(|member| member.error.as_ref());
+            if let Some(fault) = error.filter(|error| error.is_fault()) {
+                return Err(fault.clone());
+            }
+            if !is_lone {
+                if error.is_some() {
+                    execute(connection, "ROLLBACK TO member")?;
+                }
+                execute(connection, "RELEASE member")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, tried: &[Tried]) -> Result<(), Error> {
+        let Some(connection) = &self.connection else { return Ok(()) };
+        let all_refused = tried.iter().all(|member| member.error.is_some());
+        execute(connection, if all_refused { "ROLLBACK" } else { "COMMIT" })
+    }
+
+    /// After a fault nothing of the transaction may remain. SQLite has forgotten it already, or does so now.
+    fn roll_back(&mut self) {
+        self.connection = self.connection.take().filter(|connection| {
+            connection.is_autocommit() || execute(connection, "ROLLBACK").is_ok()
+        });
+    }
+
+    /// Where the flush of a commit failed, its pages stand whole at the end of the write-ahead log, and a process
+    /// that starts after a crash would take them for good. So another write, which means nothing, goes over
+    /// them. Whether that one is flushed does not matter.
+    fn write_over(&mut self) {
+        if let Some(connection) = &self.connection {
+            let _ =
+                execute(connection, "UPDATE settings SET value = value + 1 WHERE name = 'over'");
+        }
+        self.roll_back();
+    }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), Error> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+/// A panic is told by the panic hook, and goes no further.
+fn shielded(run: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(run));
+}

@@ -1,0 +1,74 @@
+//! The store on real files, in threads and processes.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "a test may say what it left out")]
+
+mod child;
+mod conformance;
+mod crash;
+mod faults;
+mod files;
+mod histories;
+mod sqlite;
+mod tampering;
+mod travel;
+
+use store::{Append, Definition, Head, Key, NewEvent, NewSession, Status, Store, Version};
+
+const KEY: [u8; 32] = [7; 32];
+
+fn open(path: &std::path::Path) -> Store {
+    Store::open(path, Some(Key::new(KEY))).unwrap()
+}
+
+fn is_long() -> bool {
+    std::env::var_os("WORKFLOWLOOKUP_LONG").is_some()
+}
+
+fn event(body: &str) -> NewEvent {
+    NewEvent { kind: "advanced".to_owned(), body: body.to_owned(), ..NewEvent::default() }
+}
+
+fn running(revision: u64) -> Head {
+    Head { status: Status::Running, step: Some("only".to_owned()), revision }
+}
+
+fn complete(revision: u64) -> Head {
+    Head { status: Status::Complete, step: None, revision }
+}
+
+fn session(id: &str) -> NewSession {
+    NewSession {
+        id: id.to_owned(),
+        key: None,
+        owner: "ann".to_owned(),
+        workflow: "tidy-up".to_owned(),
+        goal: "tidy the cellar".to_owned(),
+        definition: Definition { hash: "d1".to_owned(), text: "{\"id\":\"tidy-up\"}".to_owned() },
+        event: NewEvent { kind: "started".to_owned(), ..event("{}") },
+        head: running(0),
+        time: 1_000,
+    }
+}
+
+fn append(session: &str, expected: Version) -> Append {
+    Append {
+        session: session.to_owned(),
+        expected,
+        event: NewEvent { revision: Some(expected), ..event(&format!("{{\"n\":{expected}}}")) },
+        head: running(expected),
+        snapshot: None,
+        time: 1_000 + expected,
+    }
+}
+
+/// Adds events until the session has this version.
+fn fill(store: &Store, session: &str, version: Version) {
+    for expected in store.meta(session).unwrap().unwrap().version..version {
+        store.append_now(append(session, expected)).unwrap();
+    }
+}
+
+fn assert_sound(store: &Store, session: &str) {
+    assert_eq!(store.verify(session).unwrap().flaws, [], "{session}");
+}
