@@ -8,7 +8,7 @@ use crate::check::{Checker, variables_at};
 use crate::command::Command;
 use crate::event::{Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
-use crate::next::{Keeper, Next, find, is_confirmed, named_bodies};
+use crate::next::{Ids, Keeper, Next, find, is_confirmed, named_bodies};
 use crate::refusal::Refusal;
 use crate::state::State;
 
@@ -60,7 +60,8 @@ pub fn decide(
 /// The current step and what the agent should know about it.
 pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Next<'a>, Refusal> {
     let loops = state.loops.clone();
-    let found = find(workflow, &state.completed, loops, &state.context, Keeper::Session)?;
+    let completed = Ids::new(&state.completed);
+    let found = find(workflow, &completed, loops, &state.context, Keeper::Session)?;
     let step = found.step.as_ref().map(|step| step.id);
     if step != state.step.as_deref() {
         let details =
@@ -72,7 +73,8 @@ pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Ne
 
 fn start(workflow: &Workflow, goal: Option<String>, context: Context) -> Result<Event, Refusal> {
     check_context(&context, &Context::new())?;
-    let first = find::<String>(workflow, &[], LoopState::default(), &context, Keeper::Session)?;
+    let none = Ids::new::<String>(&[]);
+    let first = find(workflow, &none, LoopState::default(), &context, Keeper::Session)?;
     let place = Place { step: first.step.map(|step| step.id.to_owned()), ..Place::default() };
     let workflow_id = workflow.id.to_string();
     Ok(Event::Started { workflow_id, goal, context, forked_from: None, place })
@@ -132,7 +134,7 @@ fn place_after(
     completed.extend(ended.map(|(id, _)| id));
     let all: Vec<&str> = state.completed.iter().chain(&completed).map(String::as_str).collect();
     let context = merged(state, submission);
-    let next = find(workflow, &all, loops.clone(), &context, Keeper::Session)?;
+    let next = find(workflow, &Ids::new(&all), loops.clone(), &context, Keeper::Session)?;
     let step = next.step.map(|step| step.id.to_owned());
     Ok(Place { step, completed, loops })
 }

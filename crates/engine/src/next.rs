@@ -54,9 +54,10 @@ pub fn next<'a, Id: AsRef<str>>(
     progress: Progress<'a, Id>,
 ) -> Result<Next<'a>, Refusal> {
     let Progress { completed, current, context } = progress;
-    check_ids(workflow, &Ids::new(completed), current)?;
+    let completed = Ids::new(completed);
+    check_ids(workflow, &completed, current)?;
     let state = LoopState::of(workflow, context)?;
-    find(workflow, completed, state, context, Keeper::Agent)
+    find(workflow, &completed, state, context, Keeper::Agent)
 }
 
 /// Who keeps track of what is done, and so who has to be told about it.
@@ -67,17 +68,16 @@ pub(crate) enum Keeper {
 }
 
 /// The step that comes next, from where the loops stand.
-pub(crate) fn find<'a, Id: AsRef<str>>(
+pub(crate) fn find<'a>(
     workflow: &'a Workflow,
-    completed: &'a [Id],
+    completed: &Ids<'_>,
     state: LoopState,
     context: &'a Context,
     keeper: Keeper,
 ) -> Result<Next<'a>, Refusal> {
-    let completed = Ids::new(completed);
     let mut search = Search {
         workflow,
-        completed: &completed,
+        completed,
         state,
         variables: Variables::new(context),
         running: Vec::new(),
@@ -91,7 +91,7 @@ pub(crate) fn find<'a, Id: AsRef<str>>(
     for step in top.clone().filter(|step| completed.contains(step.id())) {
         search.state.drop_reported(workflow, step);
     }
-    let step = search.first(top, &Done::Reported(&completed))?;
+    let step = search.first(top, &Done::Reported(completed))?;
     let guidance = compose(&search, step);
     Ok(Next {
         step: step.map(StepView::of),
@@ -167,10 +167,10 @@ pub(crate) enum End {
 }
 
 /// A set of ids, sorted. Mostly there are a few, for which hashing costs more than it saves.
-struct Ids<'a>(Vec<&'a str>);
+pub(crate) struct Ids<'a>(Vec<&'a str>);
 
 impl<'a> Ids<'a> {
-    fn new<Id: AsRef<str>>(ids: &'a [Id]) -> Self {
+    pub(crate) fn new<Id: AsRef<str>>(ids: &'a [Id]) -> Self {
         let mut ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         ids.sort_unstable();
         ids.dedup();

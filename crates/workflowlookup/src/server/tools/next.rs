@@ -137,7 +137,9 @@ fn structured(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> String
             out.text(r#"{"step":{"id":"#, step.id);
             out.text(r#","title":"#, step.title);
             out.text(r#","prompt":"#, step.prompt);
-            out.value(r#","askForFiles":"#, step.ask_for_files);
+            if let Some(asks) = step.ask_for_files {
+                out.flag(r#","askForFiles":"#, asks);
+            }
             out.value(r#","requireConfirmation":"#, step.require_confirmation);
             out.value(r#","runCondition":"#, step.run_condition);
             out.raw("}");
@@ -149,13 +151,13 @@ fn structured(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> String
     if let Some(hint) = guidance.model_hint {
         out.text(r#","modelHint":"#, hint);
     }
-    out.value(r#","requiresConfirmation":"#, Some(guidance.requires_confirmation));
+    out.flag(r#","requiresConfirmation":"#, guidance.requires_confirmation);
     out.raw(r#","validationCriteria":["#);
     for (at, message) in guidance.validation_criteria.iter().enumerate() {
         out.text(if at == 0 { "" } else { "," }, message);
     }
     out.raw("]}");
-    out.value(r#","isComplete":"#, Some(is_complete));
+    out.flag(r#","isComplete":"#, *is_complete);
     if let Some(state) = state {
         out.raw(r#","state":"#);
         out.raw(state);
@@ -175,6 +177,11 @@ impl Json {
     fn text(&mut self, before: &str, text: &str) {
         self.0.push_str(before);
         mcp::quote(text, &mut self.0);
+    }
+
+    fn flag(&mut self, before: &str, flag: bool) {
+        self.0.push_str(before);
+        self.0.push_str(if flag { "true" } else { "false" });
     }
 
     /// Left out where there is none.
