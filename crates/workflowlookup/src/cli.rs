@@ -108,7 +108,11 @@ pub(crate) fn run() -> ExitCode {
     };
     let mut terminal = Terminal::new();
     let wants_json = cli.command.wants_json();
-    let ended = cli.command.run(&cli.sources, &mut terminal);
+    let checked = cli.sources.check(std::env::args_os());
+    let ended = match checked {
+        Ok(()) => cli.command.run(&cli.sources, &mut terminal),
+        Err(refusal) => Err(refusal.into()),
+    };
     report(ended, wants_json, &mut terminal)
 }
 

@@ -1,5 +1,6 @@
 //! Where workflows come from, as the command line and the environment say.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +11,7 @@ use etcetera::BaseStrategy;
 use super::{Terminal, terminal::YELLOW};
 use crate::app::{self, App};
 use crate::bundled::BUNDLED;
+use crate::error::Refusal;
 
 #[derive(Debug, Args)]
 pub(crate) struct SourceOptions {
@@ -59,6 +61,21 @@ impl SourceOptions {
     pub(crate) fn absolute(&self) -> io::Result<Self> {
         let workflows = self.workflows.iter().map(|path| absolute(path));
         Ok(Self { workflows: workflows.collect::<io::Result<_>>()?, no_bundled: self.no_bundled })
+    }
+
+    /// Refuses options that were typed and not taken: given on both sides of a command, only the later ones are.
+    pub(crate) fn check(&self, typed: impl Iterator<Item = OsString>) -> Result<(), Refusal> {
+        let is_one = |word: &OsString| {
+            word == "--workflows" || word.to_string_lossy().starts_with("--workflows=")
+        };
+        let typed = typed.take_while(|word| word != "--").filter(is_one).count();
+        if typed <= self.workflows.len() {
+            return Ok(());
+        }
+        Err(Refusal::InvalidParams {
+            details: "`--workflows` stands before the command and behind it".to_owned(),
+            hint: Some("give all of them on one side".to_owned()),
+        })
     }
 
     /// The folders that were typed.

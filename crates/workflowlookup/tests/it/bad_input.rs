@@ -223,3 +223,21 @@ fn escape_sequences_are_not_printed() {
     let done = place.run(&["show", "esc"]);
     assert!(!done.stdout.contains('\u{1b}') && !done.stdout.contains('\u{7}'), "{:?}", done.stdout);
 }
+
+#[test]
+fn an_option_that_would_be_lost_is_refused() {
+    let place = Place::new();
+    let done = place.run(&["--workflows", "one", "list", "--workflows", "two"]);
+    insta::assert_snapshot!(done.shown(), @r"
+    exit 1
+    --- stderr
+    error: `--workflows` stands before the command and behind it
+      try: give all of them on one side
+    ");
+    for good in [
+        ["--workflows", "a", "--workflows=b", "list"],
+        ["list", "--workflows=a", "--workflows", "b"],
+    ] {
+        assert_eq!(place.run(&good).status, 0, "{good:?}");
+    }
+}
