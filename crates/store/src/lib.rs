@@ -1,6 +1,7 @@
 //! What happened: the logs of sessions. A log is a list of events under a head; the store keeps it durable,
-//! in order and checked, and knows nothing of what the events mean. It has no clock, no randomness and
-//! no async: times and ids come from the caller, and answers come by a callback or by waiting.
+//! in order and checked, and knows nothing of what the events mean; `sessions` on top of it does. There is no
+//! clock, no randomness and no async: times and ids come from the caller, and answers come by a callback or
+//! by waiting.
 
 mod append;
 mod chain;
@@ -19,6 +20,7 @@ mod read;
 mod readers;
 mod schema;
 mod search;
+pub mod sessions;
 mod store;
 mod verify;
 mod writer;

@@ -1,0 +1,194 @@
+//! Sessions as agents meet them: nobody skips, nobody loses an update, a repeated call gets its answer again, and
+//! all of it also after the process was started anew.
+
+use std::sync::Arc;
+
+use engine::{Channel, Checker, Decision, Refusal, Submission};
+use serde_json::json;
+use store::sessions::{Error, NewIds, Sessions, Start, Verdict};
+use store::{Key, Store};
+use workflow::{Context, Format, Scrutiny, Workflow, read};
+
+fn workflow() -> Workflow {
+    let definition = json!({
+        "id": "letter", "name": "Letter", "description": "Writes a letter", "version": "1.0.0",
+        "steps": [
+            {"id": "write", "title": "Write", "prompt": "Write to {{whom}}.",
+             "validationCriteria": [{"type": "contains", "value": "Dear", "message": "Be polite"}]},
+            {"id": "send", "title": "Send", "prompt": "Send it.", "requireConfirmation": true},
+            {"id": "file", "title": "File", "prompt": "File it."},
+        ],
+    });
+    read(definition.to_string().as_bytes(), Format::Json, Scrutiny::Syntax).workflow.unwrap()
+}
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// As a process that was just started sees it.
+    fn sessions(&self) -> Sessions {
+        let path = self.folder.path().join("sessions.db");
+        let store = Store::open(&path, Some(Key::new([7; 32]))).unwrap();
+        Sessions::new(store, Arc::new(Checker::default()))
+    }
+}
+
+fn start(id: &str) -> Start {
+    let context = json!({"whom": "Ada"}).as_object().unwrap().clone();
+    let goal = Some("a letter".to_owned());
+    Start { id: id.to_owned(), owner: "me".to_owned(), key: None, goal, context, time: 1 }
+}
+
+fn submission(step: &str, output: &str) -> Submission {
+    Submission { step: step.to_owned(), output: output.to_owned(), context: Context::new() }
+}
+
+fn decision(reason: Option<&str>) -> Decision {
+    let reason = reason.map(str::to_owned);
+    Decision { who: "me".to_owned(), channel: Channel::Cli, reason }
+}
+
+/// Where a session stands, in a word.
+fn place(sessions: &Sessions, id: &str) -> (u64, Option<String>, bool) {
+    let state = &sessions.open(id).unwrap().state;
+    (state.revision, state.step.clone(), state.waiting.is_some())
+}
+
+#[test]
+fn a_session_goes_its_way_and_cannot_be_skipped_through() {
+    let world = World::new();
+    let sessions = world.sessions();
+    let session = sessions.start(&workflow(), start("s1")).unwrap();
+    assert_eq!(session.state.step.as_deref(), Some("write"));
+    let advance = |revision, step: &str, output: &str| {
+        sessions.advance("s1", revision, &submission(step, output), 2)
+    };
+    let returned = advance(0, "write", "Hey").unwrap().verdict;
+    assert!(matches!(&returned, Verdict::Returned { issues, .. } if issues == &["Be polite"]));
+    for (revision, step, output) in
+        [(1, "send", "sent"), (0, "write", "Dear Ada"), (9, "write", "Dear Ada")]
+    {
+        let Err(Error::Refused { refusal, session: Some(session) }) =
+            advance(revision, step, output)
+        else {
+            panic!("{revision} {step} is not refused");
+        };
+        let is_right =
+            matches!(refusal, Refusal::NotCurrent { .. } | Refusal::WrongRevision { .. });
+        assert!(is_right, "{refusal:?}");
+        assert_eq!((session.state.revision, session.state.step.as_deref()), (1, Some("write")));
+    }
+    assert_eq!(advance(1, "write", "Dear Ada").unwrap().verdict, Verdict::Accepted);
+    assert_eq!(place(&sessions, "s1"), (2, Some("send".to_owned()), false));
+    assert!(matches!(advance(2, "nowhere", "x"), Err(Error::Refused { .. })));
+    assert!(matches!(sessions.open("other"), Err(Error::NotFound)));
+    assert!(sessions.store().verify("s1").unwrap().is_sound());
+}
+
+#[test]
+fn a_gate_waits_for_a_person_and_the_same_call_gets_what_became_of_it() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
+    let sent = submission("send", "by post");
+    let advance = |sessions: &Sessions| sessions.advance("s1", 1, &sent, 3).unwrap();
+    assert_eq!(advance(&sessions).verdict, Verdict::Waiting);
+    assert_eq!(advance(&sessions).verdict, Verdict::Waiting, "and nothing new is written");
+    assert_eq!(sessions.open("s1").unwrap().version, 3);
+    sessions.decline("s1", &decision(Some("too early")), 4).unwrap();
+    let again = advance(&sessions);
+    assert_eq!(again.verdict, Verdict::Declined { reason: Some("too early".to_owned()) });
+    assert_eq!(again.session.state.revision, 2);
+    let sent_again = submission("send", "by post, later");
+    sessions.advance("s1", 2, &sent_again, 5).unwrap();
+    // Somebody else decides, in another process.
+    world.sessions().approve("s1", &decision(None), 6).unwrap();
+    let answered = sessions.advance("s1", 2, &sent_again, 7).unwrap();
+    assert_eq!(answered.verdict, Verdict::Accepted);
+    assert_eq!(answered.session.state.step.as_deref(), Some("file"));
+    assert!(matches!(
+        sessions.approve("s1", &decision(None), 8),
+        Err(Error::Refused { refusal: Refusal::NotWaiting, .. })
+    ));
+}
+
+#[test]
+fn a_repeated_call_gets_the_answer_that_it_got() {
+    let world = World::new();
+    let sessions = world.sessions();
+    let begin = || Start { key: Some("k".to_owned()), ..start("s1") };
+    sessions.start(&workflow(), begin()).unwrap();
+    let same = sessions.start(&workflow(), Start { id: "s2".to_owned(), ..begin() }).unwrap();
+    assert_eq!(same.id, "s1");
+    let bad = submission("write", "Hey");
+    let first = sessions.advance("s1", 0, &bad, 2).unwrap();
+    sessions.advance("s1", 1, &submission("write", "Dear Ada"), 3).unwrap();
+    // Much later, and after a new start.
+    let again = world.sessions().advance("s1", 0, &bad, 9).unwrap();
+    assert_eq!(again.verdict, first.verdict);
+    assert_eq!(again.session.state, first.session.state);
+    assert_eq!(sessions.open("s1").unwrap().version, 3);
+}
+
+#[test]
+fn going_back_keeps_the_history_and_a_copy_goes_its_own_way() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
+    let never = sessions.rewind("s1", 1, "file", "why not", 3);
+    assert!(matches!(never, Err(Error::NeverThere { .. })), "what comes later is not told");
+    let back = sessions.rewind("s1", 1, "write", "the wrong Ada", 3).unwrap();
+    assert_eq!((back.state.revision, back.state.step.as_deref()), (2, Some("write")));
+    assert_eq!(back.version, 3, "nothing is lost");
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 4 };
+    let copy = sessions.fork("s1", "send", ids).unwrap();
+    assert_eq!((copy.state.revision, copy.state.step.as_deref()), (0, Some("send")));
+    sessions.advance("s2", 0, &submission("send", "sent"), 5).unwrap();
+    assert_eq!(place(&sessions, "s1"), (2, Some("write".to_owned()), false));
+    assert_eq!(place(&world.sessions(), "s2"), (0, Some("send".to_owned()), true));
+}
+
+#[test]
+fn of_many_at_once_one_is_first_and_the_others_are_told() {
+    let world = World::new();
+    world.sessions().start(&workflow(), start("s1")).unwrap();
+    let tries: Vec<_> = (0..8)
+        .map(|number| {
+            let sessions = world.sessions();
+            std::thread::spawn(move || {
+                let output = format!("Dear Ada, {number}");
+                sessions.advance("s1", 0, &submission("write", &output), 2)
+            })
+        })
+        .collect();
+    let ended: Vec<_> = tries.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let accepted = ended.iter().filter(|ended| ended.is_ok()).count();
+    assert_eq!(accepted, 1);
+    for refused in ended.iter().filter_map(|ended| ended.as_ref().err()) {
+        let Error::Refused { session: Some(session), .. } = refused else { panic!("{refused:?}") };
+        assert_eq!(session.state.step.as_deref(), Some("send"));
+    }
+}
+
+#[test]
+fn a_long_session_is_opened_from_its_snapshot_and_means_the_same_without() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    for revision in 0..200 {
+        sessions.advance("s1", revision, &submission("write", "Hey"), 2).unwrap();
+    }
+    let open = world.sessions().open("s1").unwrap();
+    assert_eq!((open.version, open.state.attempts), (201, 200));
+    let log = sessions.store().load("s1").unwrap().unwrap();
+    assert!(log.events.len() < 64, "{}", log.events.len());
+    assert_eq!(open.state, sessions.open("s1").unwrap().state);
+}
