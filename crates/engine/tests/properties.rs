@@ -8,7 +8,6 @@
 
 use engine::{Checker, Next, Progress, Refusal, next};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 use workflow::definition::Step;
 use workflow::{Context, Variables, Workflow};
@@ -20,21 +19,9 @@ mod workflows;
 
 use criteria::{collect_messages, criteria, evaluate_all, output, rule, wild_rule};
 use workflows::{
-    Change, body, changes, context, load, named_bodies, plain_reading, steps_at_most, value,
-    workflow,
+    Change, body, changes, config, context, load, named_bodies, plain_reading, steps_at_most,
+    value, workflow,
 };
-
-/// The same cases in every run, and in a long one many others.
-fn config(cases: u32) -> ProptestConfig {
-    let is_long = std::env::var_os("WORKFLOWLOOKUP_LONG").is_some();
-    ProptestConfig {
-        cases: if is_long { cases * 100 } else { cases },
-        rng_seed: if is_long { RngSeed::Random } else { RngSeed::Fixed(1) },
-        failure_persistence: None,
-        max_global_rejects: 1_000_000,
-        ..ProptestConfig::default()
-    }
-}
 
 proptest! {
     #![proptest_config(config(400))]

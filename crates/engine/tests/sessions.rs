@@ -10,14 +10,13 @@ use engine::{
     view,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use workflow::{Context, Workflow};
 
 #[path = "support/workflows.rs"]
 mod workflows;
 
-use workflows::{changes, context, gated_workflow, steps_at_most};
+use workflows::{changes, config, context, gated_workflow, steps_at_most};
 
 /// What somebody does next.
 #[derive(Debug, Clone)]
@@ -252,17 +251,6 @@ impl<'w> World<'w> {
         prop_assert_eq!(view.waiting.is_some(), self.state.waiting.is_some());
         prop_assert_eq!(State::of(&self.log).unwrap(), self.state.clone(), "the fold is the state");
         Ok(())
-    }
-}
-
-fn config(cases: u32) -> ProptestConfig {
-    let is_long = std::env::var_os("WORKFLOWLOOKUP_LONG").is_some();
-    ProptestConfig {
-        cases: if is_long { cases * 100 } else { cases },
-        rng_seed: if is_long { RngSeed::Random } else { RngSeed::Fixed(4) },
-        failure_persistence: None,
-        max_global_rejects: 1_000_000,
-        ..ProptestConfig::default()
     }
 }
 

@@ -6,13 +6,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Checker, Command, Decision, Origin, Refusal, State, Submission, decide};
-use sha2::{Digest as _, Sha256};
-use workflow::definition::Step;
 use workflow::{Context, Format, Workflow, read_trusted};
 
 use crate::error::Error as StoreError;
-use crate::model::{Append, Created, Definition, Head, NewEvent, NewSession, Status, Version};
+use crate::model::{Append, Created, Definition, NewSession, Version};
 use crate::store::Store;
+
+mod stored;
+
+use stored::{check_criteria, damaged, head, json, new_event, pinned, read_event, verdict};
 
 /// How many sessions, and how many definitions, are kept in memory. Beyond, all are forgotten and read again.
 const KEPT_MAX: usize = 1_000;
@@ -446,86 +448,4 @@ impl Session {
     fn refused(self: &Arc<Self>, refusal: Refusal) -> Error {
         Error::Refused { refusal, session: Some(Arc::clone(self)) }
     }
-}
-
-/// A step whose output cannot be checked would hold up a session for ever.
-fn check_criteria(workflow: &Workflow) -> Result<(), Refusal> {
-    let mut unusable = None;
-    workflow.each_step(&mut |step| {
-        if let Step::Plain(step) = step
-            && let Some(criteria) = &step.unusable_criteria
-        {
-            let (step, details) = (step.id.to_string(), criteria.details.clone());
-            unusable.get_or_insert(Refusal::UnusableCriteria { step, details });
-        }
-    });
-    unusable.map_or(Ok(()), Err)
-}
-
-/// What the session follows from now on, whatever becomes of the file.
-fn pinned(workflow: &Workflow) -> Result<Definition, Error> {
-    let text = json(workflow)?;
-    let hash = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Definition { hash, text })
-}
-
-fn new_event(event: &engine::Event, revision: Option<u64>) -> Result<NewEvent, Error> {
-    let search = match event {
-        engine::Event::Accepted { submission, .. } | engine::Event::Submitted { submission } => {
-            Some(submission.output.clone())
-        }
-        _ => None,
-    };
-    let kind = kind(event).to_owned();
-    Ok(NewEvent { kind, body: json(event)?, revision, digest: None, search })
-}
-
-fn kind(event: &engine::Event) -> &'static str {
-    match event {
-        engine::Event::Started { .. } => "started",
-        engine::Event::Accepted { .. } => "accepted",
-        engine::Event::Returned { .. } => "returned",
-        engine::Event::Submitted { .. } => "submitted",
-        engine::Event::Approved { .. } => "approved",
-        engine::Event::Declined { .. } => "declined",
-        engine::Event::Rewound { .. } => "rewound",
-    }
-}
-
-/// What an event says about the advance that it answers.
-fn verdict(event: &engine::Event) -> Option<Verdict> {
-    match event {
-        engine::Event::Accepted { .. } | engine::Event::Approved { .. } => Some(Verdict::Accepted),
-        engine::Event::Returned { issues, suggestions, .. } => {
-            let (issues, suggestions) = (issues.clone(), suggestions.clone());
-            Some(Verdict::Returned { issues, suggestions })
-        }
-        engine::Event::Submitted { .. } => Some(Verdict::Waiting),
-        engine::Event::Declined { decision } => {
-            Some(Verdict::Declined { reason: decision.reason.clone() })
-        }
-        engine::Event::Started { .. } | engine::Event::Rewound { .. } => None,
-    }
-}
-
-fn head(state: &State) -> Head {
-    let status = match (&state.waiting, &state.step) {
-        (Some(_), _) => Status::Waiting,
-        (None, Some(_)) => Status::Running,
-        (None, None) => Status::Complete,
-    };
-    Head { status, step: state.step.clone(), revision: state.revision }
-}
-
-fn read_event(body: &str) -> Result<engine::Event, Error> {
-    serde_json::from_str(body)
-        .map_err(|error| damaged(&format!("an event cannot be read: {error}")))
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| damaged(&error.to_string()))
-}
-
-fn damaged(what: &str) -> Error {
-    Error::Store(StoreError::Damaged(what.to_owned()))
 }

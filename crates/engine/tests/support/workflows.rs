@@ -5,9 +5,22 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 use workflow::definition::{Body, Count, LoopKind, LoopStep, Step, index_name, item_name};
 use workflow::{Context, Format, Scrutiny, Variables, Workflow, read};
+
+/// The same cases in every run, and in a long one many others.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    let is_long = std::env::var_os("WORKFLOWLOOKUP_LONG").is_some();
+    ProptestConfig {
+        cases: if is_long { cases * 100 } else { cases },
+        rng_seed: if is_long { RngSeed::Random } else { RngSeed::Fixed(1) },
+        failure_persistence: None,
+        max_global_rejects: 1_000_000,
+        ..ProptestConfig::default()
+    }
+}
 
 /// A change that an agent makes to its context after so many steps.
 pub(crate) type Change = (usize, &'static str, Value);

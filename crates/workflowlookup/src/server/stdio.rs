@@ -5,27 +5,27 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
-use catalog::{Snapshot, Watch};
+use catalog::Watch;
 use mcp::{Action, Call, Caller, Connection, Outcome, Server, Ticket, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Host;
-use super::host::changed;
 use super::wake::{Wake, Waker, Woken};
 use super::workers::{Carried, Workers, guarded};
-use crate::app;
 
 mod lines;
+mod loading;
 mod ready;
 #[cfg(test)]
 mod tests;
 mod wire_log;
 
 use lines::{LINE_MAX, Line, Lines};
+use loading::{News, load};
 use ready::{GONE, Ready};
 use wire_log::Direction;
 pub(crate) use wire_log::WireLog;
@@ -81,59 +81,6 @@ fn take_stdout() -> io::Result<OwnedFd> {
     let real = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(real)
-}
-
-/// Loads the catalogue on a thread of its own, and watches it from then on.
-fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Result<()> {
-    let tell = move |piece: News| {
-        // We are gone only when the process ends.
-        let _ = news.send(piece);
-        waker.wake();
-    };
-    let (tell_loaded, tell_change) = (tell.clone(), tell.clone());
-    let loading = host.app().loading(
-        move |snapshot| {
-            report(snapshot);
-            tell_loaded(News::Loaded);
-        },
-        move |change| tell_change(News::Changed(changed(change))),
-    );
-    let thread = std::thread::Builder::new().name("load".to_owned());
-    thread.spawn(move || match guarded_loading(loading) {
-        Ok(watch) => tell(News::Watching(watch)),
-        Err(error) => tell(News::NotWatching(error)),
-    })?;
-    Ok(())
-}
-
-fn report(snapshot: &Snapshot) {
-    for message in app::missing_folders(snapshot) {
-        tracing::warn!("{message}");
-    }
-    let workflows = snapshot.workflows().count();
-    let broken = snapshot.entries().len() - workflows;
-    if broken > 0 {
-        tracing::warn!(
-            "workflows that cannot be used: {broken}; `workflowlookup sources` says why"
-        );
-    }
-    tracing::info!(workflows, "the catalogue is loaded");
-}
-
-fn guarded_loading(loading: impl FnOnce() -> io::Result<Watch>) -> io::Result<Watch> {
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(loading));
-    result.unwrap_or_else(|_| Err(io::Error::other("a panic, see the log")))
-}
-
-/// What other threads tell us.
-enum News {
-    /// The catalogue is there.
-    Loaded,
-    /// From now on edits are seen…
-    Watching(Watch),
-    /// …or not.
-    NotWatching(io::Error),
-    Changed(mcp::Changed),
 }
 
 /// What is served.
