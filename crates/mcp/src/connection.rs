@@ -1,7 +1,7 @@
 //! One peer: what it has negotiated, what it waits for, and what it wants to hear about. Every request
 //! gets exactly one answer, a cancelled one none.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Call, Caller, Changed, Outcome, Progress, Ticket};
 use crate::asking::Asking;
+use crate::batches::Batches;
 use crate::dispatch::{Shape, Step, outcome};
 use crate::era::{Origin, legacy, modern};
 use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
@@ -47,7 +48,7 @@ pub struct Connection {
     listeners: Vec<Listener>,
     /// By ticket, and so in the order in which they came.
     pending: BTreeMap<Ticket, Pending>,
-    batches: HashMap<u64, Batch>,
+    batches: Batches,
     counter: u64,
     /// The client has shut us down: what it still sends is not looked at.
     is_closed: bool,
@@ -82,14 +83,6 @@ struct Telling {
     done: f64,
 }
 
-/// Answers that go out together, once the last is there.
-#[derive(Debug, Default)]
-struct Batch {
-    open: usize,
-    /// Each with the id that it answers, where one could be read.
-    replies: Vec<(Option<Id>, String)>,
-}
-
 impl Connection {
     pub fn new(server: Arc<Server>, transport: Transport) -> Self {
         Self {
@@ -100,7 +93,7 @@ impl Connection {
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
             pending: BTreeMap::new(),
-            batches: HashMap::new(),
+            batches: Batches::default(),
             counter: 0,
             is_closed: false,
             spare: String::new(),
@@ -228,8 +221,7 @@ impl Connection {
     /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
         self.end_calls(actions);
-        let batches = std::mem::take(&mut self.batches);
-        actions.extend(batches.into_values().filter_map(Batch::answers));
+        actions.extend(self.batches.end_all().map(Action::Reply));
     }
 
     fn end_calls(&mut self, actions: &mut Vec<Action>) {
@@ -246,8 +238,7 @@ impl Connection {
     fn batch(&mut self, members: Vec<Result<Message<'_>, Rejected>>, actions: &mut Vec<Action>) {
         self.counter += 1;
         let key = self.counter;
-        // Open once for the batch itself, so that it does not end before all members are looked at.
-        self.batches.insert(key, Batch { open: 1, replies: Vec::new() });
+        self.batches.begin(key);
         for member in members {
             self.message(member, Some(key), actions);
             if self.is_closed {
@@ -421,9 +412,7 @@ impl Connection {
             |id: &Id| serde_json::from_str::<Value>(id.as_json()).is_ok_and(|id| id == wanted);
         self.listeners.retain(|listener| !is_wanted(&listener.id));
         // What is answered already, but held back for the rest of its batch, is not sent either.
-        for batch in self.batches.values_mut() {
-            batch.replies.retain(|(id, _)| !id.as_ref().is_some_and(is_wanted));
-        }
+        self.batches.forget(is_wanted);
         let cancelled = self.pending.extract_if(.., |_, pending| is_wanted(&pending.id));
         let cancelled: Vec<(Ticket, Pending)> = cancelled.collect();
         for (ticket, pending) in cancelled {
@@ -448,15 +437,13 @@ impl Connection {
             actions.push(Action::Reply(reply));
             return;
         };
-        if let Some(batch) = self.batches.get_mut(&key) {
-            batch.replies.push((id.cloned(), reply));
-        }
+        self.batches.add(key, id, reply);
         self.leave_batch(key, actions);
     }
 
     fn join_batch(&mut self, batch: Option<u64>) {
-        if let Some(batch) = batch.and_then(|key| self.batches.get_mut(&key)) {
-            batch.open += 1;
+        if let Some(key) = batch {
+            self.batches.join(key);
         }
     }
 
@@ -468,22 +455,7 @@ impl Connection {
 
     /// The last one out sends the answers.
     fn leave_batch(&mut self, key: u64, actions: &mut Vec<Action>) {
-        let Some(batch) = self.batches.get_mut(&key) else {
-            return;
-        };
-        batch.open -= 1;
-        if batch.open > 0 {
-            return;
-        }
-        actions.extend(self.batches.remove(&key).and_then(Batch::answers));
-    }
-}
-
-impl Batch {
-    /// The answers together; a batch of notifications has none.
-    fn answers(self) -> Option<Action> {
-        let replies: Vec<String> = self.replies.into_iter().map(|(_, reply)| reply).collect();
-        (!replies.is_empty()).then(|| Action::Reply(format!("[{}]", replies.join(","))))
+        actions.extend(self.batches.leave(key).map(Action::Reply));
     }
 }
 

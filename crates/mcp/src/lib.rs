@@ -3,6 +3,7 @@
 
 mod action;
 mod asking;
+mod batches;
 mod connection;
 pub mod content;
 mod dispatch;
