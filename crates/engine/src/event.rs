@@ -90,4 +90,7 @@ pub enum Channel {
 pub struct Origin {
     pub session: String,
     pub version: u64,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

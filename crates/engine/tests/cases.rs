@@ -116,7 +116,7 @@ fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Eve
             // The copy is a session of its own.
             log.clear();
             state = None;
-            let from = Origin { session: "original".to_owned(), version };
+            let from = Origin { session: "original".to_owned(), version, reason: None };
             Command::Fork { from, state: then.as_ref().unwrap() }
         }
     };

@@ -5,6 +5,7 @@
 
 mod append;
 mod chain;
+mod changes;
 mod create;
 mod error;
 mod export;
@@ -26,6 +27,7 @@ mod verify;
 mod writer;
 
 pub use chain::Key;
+pub use changes::{Change, Mark};
 pub use error::Error;
 pub use export::{EXPORT_FORMAT, ExportedEvent, ExportedHead, ExportedLog, ExportedSession};
 pub use list::{Cursor, Filter, Page};

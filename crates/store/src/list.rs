@@ -8,11 +8,12 @@ use crate::limits::PAGE_MAX;
 use crate::model::{Meta, Status};
 use crate::read::{meta_columns, meta_of};
 
-/// What to list; an absent field takes all.
+/// What to list; an absent or empty field takes all.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub owner: Option<String>,
-    pub status: Option<Status>,
+    /// Any of these.
+    pub statuses: Vec<Status>,
     pub workflow: Option<String>,
     /// Where the last page ended.
     pub before: Option<Cursor>,
@@ -61,10 +62,7 @@ pub(crate) const BY_OWNER_AND_WORKFLOW: &str = list_sql!("owner = ?4 AND workflo
 pub(crate) fn list(connection: &Connection, filter: &Filter) -> Result<Page, Error> {
     let limit = filter.limit.min(PAGE_MAX);
     let before = filter.before.map_or(i64::MAX, |cursor| cursor.0);
-    let statuses = match &filter.status {
-        Some(status) => std::slice::from_ref(status),
-        None => &Status::ALL,
-    };
+    let statuses = if filter.statuses.is_empty() { &Status::ALL[..] } else { &filter.statuses };
     // One more than asked for tells whether anything follows.
     let count = i64::try_from(limit + 1).unwrap_or(i64::MAX);
     let (owner, workflow) = (&filter.owner, &filter.workflow);

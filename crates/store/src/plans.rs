@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::chain::Chain;
-use crate::{append, create, index, list, prune, read, schema, search, verify};
+use crate::{append, changes, create, index, list, prune, read, schema, search, verify};
 
 #[test]
 fn no_statement_scans_a_table() {
@@ -17,6 +17,7 @@ fn no_statement_scans_a_table() {
         append::UPDATE_HEAD,
         append::UPDATE_STATUS,
         append::INSERT_SNAPSHOT,
+        changes::SINCE,
         create::BY_KEY,
         create::EXISTS,
         create::SAME_DEFINITION,

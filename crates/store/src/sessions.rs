@@ -3,21 +3,22 @@
 //! caller.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use engine::{Checker, Command, Decision, Origin, Refusal, State, Submission, decide};
-use workflow::{Context, Format, Workflow, read_trusted};
+use workflow::{Context, Workflow};
 
 use crate::error::Error as StoreError;
 use crate::model::{Append, Created, Definition, NewSession, Version};
 use crate::store::Store;
 
+mod history;
+mod kept;
 mod stored;
 
-use stored::{check_criteria, damaged, head, json, new_event, pinned, read_event, verdict};
+pub use history::{Finished, Summary};
+use stored::{check_criteria, damaged, head, json, new_event, pinned, verdict};
 
-/// How many sessions, and how many definitions, are kept in memory. Beyond, all are forgotten and read again.
-const KEPT_MAX: usize = 1_000;
 /// How often we look again when somebody else was first.
 const TRIES_MAX: usize = 16;
 /// The state is stored with every so many events, so that opening a session stays short.
@@ -76,6 +77,22 @@ pub enum Verdict {
     },
 }
 
+/// Told how it ended.
+pub type Done<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+/// What a command comes to before anything is written.
+enum Begun {
+    /// Nothing is to be written.
+    Settled(Arc<Session>),
+    Write(Box<Append>, Box<After>),
+}
+
+/// The session once that is written, and by what it came there.
+struct After {
+    session: Session,
+    event: engine::Event,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no such session")]
@@ -83,6 +100,12 @@ pub enum Error {
     /// Not so, or not now. Where there is a session, that is where it stands.
     #[error("{refusal}")]
     Refused { refusal: Refusal, session: Option<Arc<Session>> },
+    /// A person has decided about something that does not wait any more; something else does.
+    #[error("what waited for a person then was handed in anew since")]
+    NoLonger { session: Arc<Session> },
+    /// Only without waiting: somebody else was first.
+    #[error("somebody else was first")]
+    Overtaken,
     #[error("the session has not been at step `{step}`")]
     NeverThere { step: String, session: Arc<Session> },
     #[error(transparent)]
@@ -109,20 +132,50 @@ impl Sessions {
 
     /// Begins a session, or returns the one that was begun with the same key.
     pub fn start(&self, workflow: &Workflow, start: Start) -> Result<Arc<Session>, Error> {
-        let refused = |refusal| Error::Refused { refusal, session: None };
-        check_criteria(workflow).map_err(refused)?;
-        let Start { id, owner, key, goal, context, time } = start;
-        let command = Command::Start { goal, context };
-        let event = decide(workflow, &self.checker, None, command).map_err(refused)?;
-        let event = event.ok_or_else(|| damaged("a start that is no event"))?;
-        self.create(pinned(workflow)?, &event, NewIds { id, owner, key, time })
+        let (event, ids) = self.started(workflow, start)?;
+        self.create(pinned(workflow)?, &event, ids)
+    }
+
+    /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
+    pub fn start_then(
+        self: &Arc<Self>,
+        workflow: &Workflow,
+        start: Start,
+        done: Done<Arc<Session>>,
+    ) {
+        let (event, ids) = match self.started(workflow, start) {
+            Ok(started) => started,
+            Err(error) => return done(Err(error)),
+        };
+        let (new, session) =
+            match pinned(workflow).and_then(|pin| self.new_session(pin, &event, ids)) {
+                Ok(new) => new,
+                Err(error) => return done(Err(error)),
+            };
+        let sessions = Arc::clone(self);
+        let created = move |created: Result<Created, StoreError>| match created {
+            Ok(created) => done(sessions.created(created, session)),
+            Err(error) => done(Err(error.into())),
+        };
+        self.store.create(new, Box::new(created));
     }
 
     /// A session of its own that begins where this one stood at a step.
-    pub fn fork(&self, id: &str, to_step: &str, new: NewIds) -> Result<Arc<Session>, Error> {
+    pub fn fork(
+        &self,
+        id: &str,
+        revision: u64,
+        to_step: &str,
+        reason: &str,
+        new: NewIds,
+    ) -> Result<Arc<Session>, Error> {
         let session = self.open(id)?;
+        if session.state.revision != revision {
+            let current = session.state.revision;
+            return Err(session.refused(Refusal::WrongRevision { given: revision, current }));
+        }
         let (version, then) = self.last_at(&session, to_step)?;
-        let from = Origin { session: id.to_owned(), version };
+        let from = Origin { session: id.to_owned(), version, reason: Some(reason.to_owned()) };
         let command = Command::Fork { from, state: &then };
         let decided = decide(&session.workflow, &self.checker, None, command);
         let event = decided.map_err(|refusal| session.refused(refusal))?;
@@ -147,35 +200,75 @@ impl Sessions {
         submission: &Submission,
         time: u64,
     ) -> Result<Advanced, Error> {
-        let submission = submission.clone();
-        let decided = self
-            .apply(id, time, |_| Ok(Command::Advance { revision, submission: submission.clone() }));
-        match decided {
-            Ok((session, Some(event))) => {
-                let verdict =
-                    verdict(&event).ok_or_else(|| damaged("an advance without a verdict"))?;
-                Ok(Advanced { session, verdict })
-            }
-            Ok((session, None)) => Ok(Advanced { session, verdict: Verdict::Waiting }),
-            Err(Error::Refused {
-                refusal: refusal @ Refusal::WrongRevision { .. },
-                session: Some(session),
-            }) => match self.answered(&session, revision, &submission)? {
-                Some(advanced) => Ok(advanced),
-                None => Err(session.refused(refusal)),
-            },
-            Err(error) => Err(error),
+        match self.apply(id, time, |_| Ok(advance(revision, submission))) {
+            Ok((session, event)) => advanced(session, event.as_ref()),
+            Err(error) => self.repeated(error, revision, submission),
         }
     }
 
-    pub fn approve(&self, id: &str, decision: &Decision, time: u64) -> Result<Arc<Session>, Error> {
-        let command = |_: &Session| Ok(Command::Approve(decision.clone()));
-        self.apply(id, time, command).map(|(session, _)| session)
+    /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
+    /// [`Error::Overtaken`]: somebody else was first, and the call is to be made again.
+    pub fn advance_then(
+        self: &Arc<Self>,
+        id: &str,
+        revision: u64,
+        submission: &Submission,
+        time: u64,
+        done: Done<Advanced>,
+    ) {
+        let (append, after) = match self.begin(id, time, &|_| Ok(advance(revision, submission))) {
+            Ok(Begun::Write(append, after)) => (append, after),
+            Ok(Begun::Settled(session)) => return done(advanced(session, None)),
+            Err(error) => return done(self.repeated(error, revision, submission)),
+        };
+        let sessions = Arc::clone(self);
+        let appended = move |appended| match appended {
+            Ok(_) => done(advanced(sessions.keep(after.session), Some(&after.event))),
+            Err(StoreError::Conflict { .. }) => {
+                sessions.forget(&after.session);
+                done(Err(Error::Overtaken));
+            }
+            Err(error) => done(Err(error.into())),
+        };
+        self.store.append(*append, Box::new(appended));
     }
 
-    pub fn decline(&self, id: &str, decision: &Decision, time: u64) -> Result<Arc<Session>, Error> {
-        let command = |_: &Session| Ok(Command::Decline(decision.clone()));
-        self.apply(id, time, command).map(|(session, _)| session)
+    /// A person has confirmed what waited at this version, and nothing else.
+    pub fn approve(
+        &self,
+        id: &str,
+        version: Version,
+        decision: &Decision,
+        time: u64,
+    ) -> Result<Arc<Session>, Error> {
+        self.rule(id, version, time, || Command::Approve(decision.clone()))
+    }
+
+    /// A person has not.
+    pub fn decline(
+        &self,
+        id: &str,
+        version: Version,
+        decision: &Decision,
+        time: u64,
+    ) -> Result<Arc<Session>, Error> {
+        self.rule(id, version, time, || Command::Decline(decision.clone()))
+    }
+
+    fn rule<'c>(
+        &self,
+        id: &str,
+        version: Version,
+        time: u64,
+        command: impl Fn() -> Command<'c>,
+    ) -> Result<Arc<Session>, Error> {
+        let ruling = |session: &Arc<Session>| {
+            if session.state.waiting.is_some() && session.version != version {
+                return Err(Error::NoLonger { session: Arc::clone(session) });
+            }
+            Ok(command())
+        };
+        self.apply(id, time, ruling).map(|(session, _)| session)
     }
 
     /// Back to where a step was current last. What came after it stays in the log.
@@ -199,150 +292,117 @@ impl Sessions {
         &self,
         id: &str,
         time: u64,
-        command: impl Fn(&Session) -> Result<Command<'c>, Error>,
+        command: impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
     ) -> Result<(Arc<Session>, Option<engine::Event>), Error> {
-        let mut kept = self.kept(id);
         for _ in 0..TRIES_MAX {
-            let is_fresh = kept.is_none();
-            let session = kept.take().map_or_else(|| self.load(id), Ok)?;
-            let decided =
-                decide(&session.workflow, &self.checker, Some(&session.state), command(&session)?);
-            let event = match decided {
-                Ok(Some(event)) => event,
-                Ok(None) if is_fresh => return Ok((session, None)),
-                Err(refusal) if is_fresh => return Err(session.refused(refusal)),
-                // What we had in memory may be old.
-                Ok(None) | Err(_) => continue,
+            let (append, after) = match self.begin(id, time, &command)? {
+                Begun::Write(append, after) => (append, after),
+                Begun::Settled(session) => return Ok((session, None)),
             };
-            let mut state = session.state.clone();
-            state.apply(&event);
-            let version = session.version + 1;
-            let is_due = version % SNAPSHOT_EVERY == 0;
-            let append = Append {
-                session: id.to_owned(),
-                expected: session.version,
-                event: new_event(&event, Some(session.state.revision))?,
-                head: head(&state),
-                snapshot: is_due.then(|| json(&state)).transpose()?,
-                time,
-            };
-            match self.store.append_now(append) {
-                Ok(version) => {
-                    let Session { owner, workflow, .. } = &*session;
-                    let (id, owner) = (id.to_owned(), owner.clone());
-                    let workflow = Arc::clone(workflow);
-                    let session = self.keep(Session { id, owner, version, state, workflow });
-                    return Ok((session, Some(event)));
-                }
-                Err(StoreError::Conflict { .. }) => {}
+            match self.store.append_now(*append) {
+                Ok(_) => return Ok((self.keep(after.session), Some(after.event))),
+                Err(StoreError::Conflict { .. }) => self.forget(&after.session),
                 Err(error) => return Err(error.into()),
             }
         }
         Err(Error::Store(StoreError::Unavailable("too many others write this session".to_owned())))
     }
 
-    /// The answer that this very call has got before.
-    fn answered(
-        &self,
-        session: &Session,
-        revision: u64,
-        submission: &Submission,
-    ) -> Result<Option<Advanced>, Error> {
-        let Some(stored) = self.store.event_at_revision(&session.id, revision)? else {
-            return Ok(None);
-        };
-        let event = read_event(&stored.body)?;
-        let before = self.state_at(&session.id, stored.version - 1)?;
-        let handed_in = match &event {
-            engine::Event::Accepted { submission, .. }
-            | engine::Event::Returned { submission, .. }
-            | engine::Event::Submitted { submission } => Some(submission),
-            engine::Event::Approved { .. } | engine::Event::Declined { .. } => {
-                before.waiting.as_ref()
-            }
-            engine::Event::Started { .. } | engine::Event::Rewound { .. } => None,
-        };
-        if handed_in != Some(submission) {
-            return Ok(None);
-        }
-        let mut state = before.clone();
-        state.apply(&event);
-        let verdict = verdict(&event);
-        let session = Arc::new(Session {
-            id: session.id.clone(),
-            owner: session.owner.clone(),
-            version: stored.version,
-            state,
-            workflow: Arc::clone(&session.workflow),
-        });
-        Ok(verdict.map(|verdict| Advanced { session, verdict }))
-    }
-
-    /// The last time that a session came to a step: after which event, and how it stood.
-    fn last_at(&self, session: &Arc<Session>, step: &str) -> Result<(Version, State), Error> {
-        let mut found = None;
-        let mut state: Option<State> = None;
-        self.each_event(&session.id, session.version, |version, event| {
-            let is_move = !matches!(
-                event,
-                engine::Event::Returned { .. }
-                    | engine::Event::Submitted { .. }
-                    | engine::Event::Declined { .. }
-            );
-            match &mut state {
-                Some(state) => state.apply(event),
-                None => state = State::of([event]),
-            }
-            if let Some(state) =
-                state.as_ref().filter(|state| is_move && state.step.as_deref() == Some(step))
-            {
-                found = Some((version, state.clone()));
-            }
-        })?;
-        let never = || Error::NeverThere { step: step.to_owned(), session: Arc::clone(session) };
-        found.ok_or_else(never)
-    }
-
-    fn state_at(&self, id: &str, version: Version) -> Result<State, Error> {
-        let mut state: Option<State> = None;
-        self.each_event(id, version, |_, event| match &mut state {
-            Some(state) => state.apply(event),
-            None => state = State::of([event]),
-        })?;
-        state.ok_or_else(|| damaged("a log without a beginning"))
-    }
-
-    /// Every event of a session up to a version, in order.
-    fn each_event(
+    /// Decides, and writes nothing yet. What is not allowed by what we have in memory is looked at again: that may
+    /// be old.
+    fn begin<'c>(
         &self,
         id: &str,
-        to: Version,
-        mut visit: impl FnMut(Version, &engine::Event),
-    ) -> Result<(), Error> {
-        let mut from = 1;
-        while from <= to {
-            let page = self.store.events(id, from, crate::limits::PAGE_MAX)?;
-            let Some(last) = page.last().map(|event| event.version) else {
-                return Err(damaged("a log that is shorter than its head says"));
-            };
-            for event in page.iter().filter(|event| event.version <= to) {
-                visit(event.version, &read_event(&event.body)?);
-            }
-            from = last + 1;
+        time: u64,
+        command: &impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
+    ) -> Result<Begun, Error> {
+        let begin =
+            |session| command(&session).and_then(|command| self.decide(session, command, time));
+        if let Some(begun @ Begun::Write(..)) = self.kept(id).and_then(|kept| begin(kept).ok()) {
+            return Ok(begun);
         }
-        Ok(())
+        begin(self.load(id)?)
+    }
+
+    fn decide(
+        &self,
+        session: Arc<Session>,
+        command: Command<'_>,
+        time: u64,
+    ) -> Result<Begun, Error> {
+        let decided = decide(&session.workflow, &self.checker, Some(&session.state), command);
+        let Some(event) = decided.map_err(|refusal| session.refused(refusal))? else {
+            return Ok(Begun::Settled(session));
+        };
+        let mut state = session.state.clone();
+        state.apply(&event);
+        let Session { id, owner, workflow, version, .. } = &*session;
+        let is_due = (version + 1) % SNAPSHOT_EVERY == 0;
+        let append = Append {
+            session: id.clone(),
+            expected: *version,
+            event: new_event(&event, Some(session.state.revision))?,
+            head: head(&state),
+            snapshot: is_due.then(|| json(&state)).transpose()?,
+            time,
+        };
+        let (id, owner, workflow) = (id.clone(), owner.clone(), Arc::clone(workflow));
+        let session = Session { id, owner, version: version + 1, state, workflow };
+        Ok(Begun::Write(Box::new(append), Box::new(After { session, event })))
+    }
+
+    /// What a refused advance gets where the same one was answered before.
+    fn repeated(
+        &self,
+        error: Error,
+        revision: u64,
+        submission: &Submission,
+    ) -> Result<Advanced, Error> {
+        let Error::Refused {
+            refusal: refusal @ Refusal::WrongRevision { .. },
+            session: Some(session),
+        } = error
+        else {
+            return Err(error);
+        };
+        match self.answered(&session, revision, submission)? {
+            Some(advanced) => Ok(advanced),
+            None => Err(session.refused(refusal)),
+        }
+    }
+
+    /// The first event of a session that is to begin.
+    fn started(&self, workflow: &Workflow, start: Start) -> Result<(engine::Event, NewIds), Error> {
+        let refused = |refusal| Error::Refused { refusal, session: None };
+        check_criteria(workflow).map_err(refused)?;
+        let Start { id, owner, key, goal, context, time } = start;
+        let command = Command::Start { goal, context };
+        let event = decide(workflow, &self.checker, None, command).map_err(refused)?;
+        let event = event.ok_or_else(|| damaged("a start that is no event"))?;
+        Ok((event, NewIds { id, owner, key, time }))
     }
 
     fn create(
         &self,
         definition: Definition,
         event: &engine::Event,
-        new: NewIds,
+        ids: NewIds,
     ) -> Result<Arc<Session>, Error> {
-        let NewIds { id, owner, key, time } = new;
+        let (new, session) = self.new_session(definition, event, ids)?;
+        let created = self.store.create_now(new)?;
+        self.created(created, session)
+    }
+
+    fn new_session(
+        &self,
+        definition: Definition,
+        event: &engine::Event,
+        ids: NewIds,
+    ) -> Result<(NewSession, Session), Error> {
+        let NewIds { id, owner, key, time } = ids;
         let state = State::of([event]).ok_or_else(|| damaged("a session without a beginning"))?;
         let workflow = self.definition(&definition.hash, &definition.text)?;
-        let created = self.store.create_now(NewSession {
+        let new = NewSession {
             id: id.clone(),
             key,
             owner: owner.clone(),
@@ -352,80 +412,15 @@ impl Sessions {
             event: new_event(event, None)?,
             head: head(&state),
             time,
-        })?;
+        };
+        Ok((new, Session { id, owner, version: 1, state, workflow }))
+    }
+
+    fn created(&self, created: Created, session: Session) -> Result<Arc<Session>, Error> {
         match created {
-            Created::New => Ok(self.keep(Session { id, owner, version: 1, state, workflow })),
+            Created::New => Ok(self.keep(session)),
             Created::Existing(id) => self.open(&id),
         }
-    }
-
-    fn load(&self, id: &str) -> Result<Arc<Session>, Error> {
-        let log = self.store.load(id)?.ok_or(Error::NotFound)?;
-        let mut state: Option<State> = match &log.snapshot {
-            Some(snapshot) => serde_json::from_str(&snapshot.text).ok(),
-            None => None,
-        };
-        if log.snapshot.is_some() && state.is_none() {
-            // Of another version of ours: it is only a cache.
-            state = Some(self.state_at(id, log.meta.version)?);
-        } else {
-            for event in &log.events {
-                let event = read_event(&event.body)?;
-                match &mut state {
-                    Some(state) => state.apply(&event),
-                    None => state = State::of([&event]),
-                }
-            }
-        }
-        let state = state.ok_or_else(|| damaged("a log without a beginning"))?;
-        let hash = &log.meta.definition;
-        // Let go of before the match: what it leads to takes the lock itself.
-        let known = self.lock(&self.definitions).get(hash).cloned();
-        let workflow = match known {
-            Some(workflow) => workflow,
-            None => {
-                let text = self.store.definition(hash)?;
-                self.definition(hash, &text.ok_or_else(|| damaged("a definition is missing"))?)?
-            }
-        };
-        let (id, owner, version) = (log.meta.id, log.meta.owner, log.meta.version);
-        Ok(self.keep(Session { id, owner, version, state, workflow }))
-    }
-
-    fn definition(&self, hash: &str, text: &str) -> Result<Arc<Workflow>, Error> {
-        let mut definitions = self.lock(&self.definitions);
-        if let Some(workflow) = definitions.get(hash) {
-            return Ok(Arc::clone(workflow));
-        }
-        let workflow = read_trusted(text, Format::Json);
-        let workflow = Arc::new(workflow.ok_or_else(|| damaged("a definition cannot be read"))?);
-        if definitions.len() >= KEPT_MAX {
-            definitions.clear();
-        }
-        definitions.insert(hash.to_owned(), Arc::clone(&workflow));
-        Ok(workflow)
-    }
-
-    fn kept(&self, id: &str) -> Option<Arc<Session>> {
-        self.lock(&self.kept).get(id).cloned()
-    }
-
-    /// Keeps the newest.
-    fn keep(&self, session: Session) -> Arc<Session> {
-        let session = Arc::new(session);
-        let mut kept = self.lock(&self.kept);
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        let is_older = |other: &Arc<Session>| other.version > session.version;
-        if !kept.get(&session.id).is_some_and(is_older) {
-            kept.insert(session.id.clone(), Arc::clone(&session));
-        }
-        session
-    }
-
-    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -433,6 +428,19 @@ impl std::fmt::Debug for Sessions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Sessions").field("store", &self.store).finish_non_exhaustive()
     }
+}
+
+fn advance(revision: u64, submission: &Submission) -> Command<'static> {
+    Command::Advance { revision, submission: submission.clone() }
+}
+
+/// What an advance came to, with the event that answers it; without one, a person has to decide still.
+fn advanced(session: Arc<Session>, event: Option<&engine::Event>) -> Result<Advanced, Error> {
+    let verdict = match event {
+        Some(event) => verdict(event).ok_or_else(|| damaged("an advance without a verdict"))?,
+        None => Verdict::Waiting,
+    };
+    Ok(Advanced { session, verdict })
 }
 
 /// By what a new session is found.

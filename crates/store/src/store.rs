@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use crate::chain::{Chain, Key};
+use crate::changes::{self, Change, Mark};
 use crate::error::Error;
 use crate::export::{ExportedLog, export};
 use crate::import;
@@ -115,6 +116,16 @@ impl Store {
             let _ = wait(|done| self.0.writer.write_or_send(Write::Index(done)));
         }
         self.0.readers.read(|connection| search(connection, query, owner, limit))
+    }
+
+    /// Where we are: what is written from now on comes after it.
+    pub fn mark(&self) -> Result<Mark, Error> {
+        self.0.readers.read(|connection| changes::mark(connection))
+    }
+
+    /// What was written since, at most [`limits::PAGE_MAX`] events, and how far that goes.
+    pub fn changes(&self, since: Mark) -> Result<(Mark, Vec<Change>), Error> {
+        self.0.readers.read(|connection| changes::changes(connection, since))
     }
 
     /// Computes the chain of a session anew.

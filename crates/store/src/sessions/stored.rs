@@ -31,14 +31,18 @@ pub(super) fn pinned(workflow: &Workflow) -> Result<Definition, Error> {
 }
 
 pub(super) fn new_event(event: &engine::Event, revision: Option<u64>) -> Result<NewEvent, Error> {
-    let search = match event {
+    let kind = kind(event).to_owned();
+    Ok(NewEvent { kind, body: json(event)?, revision, digest: None, search: searched(event) })
+}
+
+/// What an event is found by.
+pub(super) fn searched(event: &engine::Event) -> Option<String> {
+    match event {
         engine::Event::Accepted { submission, .. } | engine::Event::Submitted { submission } => {
             Some(submission.output.clone())
         }
         _ => None,
-    };
-    let kind = kind(event).to_owned();
-    Ok(NewEvent { kind, body: json(event)?, revision, digest: None, search })
+    }
 }
 
 fn kind(event: &engine::Event) -> &'static str {

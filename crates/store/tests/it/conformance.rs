@@ -26,6 +26,7 @@ macro_rules! conformance {
             answers_are_found_by_revision
             events_come_in_pages
             lists_come_newest_first_in_stable_pages
+            what_was_written_since_is_told
             words_find_sessions
             a_query_is_only_words
             many_writes_in_flight_see_each_other
@@ -229,18 +230,18 @@ pub(crate) fn lists_come_newest_first_in_stable_pages(store: Store) {
     // Every filter, against the same done by hand, in pages of two.
     let metas = store.list(&all).unwrap().sessions;
     for owner in [None, Some("ann"), Some("nobody")] {
-        for status in [None, Some(Status::Running), Some(Status::Complete)] {
+        for statuses in [vec![], vec![Status::Running], vec![Status::Running, Status::Complete]] {
             for workflow in [None, Some("review")] {
                 let wanted: Vec<&str> = metas
                     .iter()
                     .filter(|meta| owner.is_none_or(|owner| meta.owner == owner))
-                    .filter(|meta| status.is_none_or(|status| meta.head.status == status))
+                    .filter(|meta| statuses.is_empty() || statuses.contains(&meta.head.status))
                     .filter(|meta| workflow.is_none_or(|workflow| meta.workflow == workflow))
                     .map(|meta| meta.id.as_str())
                     .collect();
                 let mut filter = Filter {
                     owner: owner.map(str::to_owned),
-                    status,
+                    statuses: statuses.clone(),
                     workflow: workflow.map(str::to_owned),
                     before: None,
                     limit: 2,
@@ -266,6 +267,31 @@ pub(crate) fn lists_come_newest_first_in_stable_pages(store: Store) {
     store.prune(1_001, 1).unwrap();
     let (rest, _) = ids(&Filter { before: next, ..all });
     assert_eq!(rest, newest[10..].iter().filter(|id| *id != "s02").cloned().collect::<Vec<_>>());
+}
+
+pub(crate) fn what_was_written_since_is_told(store: Store) {
+    let start = store.mark().unwrap();
+    assert_eq!(store.changes(start), Ok((start, Vec::new())));
+    store.create_now(session("a")).unwrap();
+    store.create_now(session("b")).unwrap();
+    let told = |since| {
+        let (mark, changes) = store.changes(since).unwrap();
+        let short = changes.into_iter().map(|change| (change.session, change.status));
+        (mark, short.collect::<Vec<_>>())
+    };
+    let (mark, changes) = told(start);
+    let expected = ["a", "b"].map(|id| (id.to_owned(), Status::Running));
+    assert_eq!(changes, expected);
+    assert_eq!(store.mark(), Ok(mark));
+    store.append_now(Append { head: complete(1), ..append("a", 1) }).unwrap();
+    let (mark, changes) = told(mark);
+    assert_eq!(changes, [("a".to_owned(), Status::Complete)]);
+    // What is gone is not told, and the next one is all the same.
+    assert_eq!(store.prune(u64::from(u32::MAX), 10), Ok(1));
+    let (mark, changes) = told(mark);
+    assert!(changes.is_empty(), "{changes:?}");
+    fill(&store, "b", 2);
+    assert_eq!(told(mark).1, [("b".to_owned(), Status::Running)]);
 }
 
 pub(crate) fn words_find_sessions(store: Store) {

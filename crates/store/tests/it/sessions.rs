@@ -102,19 +102,19 @@ fn a_gate_waits_for_a_person_and_the_same_call_gets_what_became_of_it() {
     assert_eq!(advance(&sessions).verdict, Verdict::Waiting);
     assert_eq!(advance(&sessions).verdict, Verdict::Waiting, "and nothing new is written");
     assert_eq!(sessions.open("s1").unwrap().version, 3);
-    sessions.decline("s1", &decision(Some("too early")), 4).unwrap();
+    sessions.decline("s1", 3, &decision(Some("too early")), 4).unwrap();
     let again = advance(&sessions);
     assert_eq!(again.verdict, Verdict::Declined { reason: Some("too early".to_owned()) });
     assert_eq!(again.session.state.revision, 2);
     let sent_again = submission("send", "by post, later");
     sessions.advance("s1", 2, &sent_again, 5).unwrap();
     // Somebody else decides, in another process.
-    world.sessions().approve("s1", &decision(None), 6).unwrap();
+    world.sessions().approve("s1", 5, &decision(None), 6).unwrap();
     let answered = sessions.advance("s1", 2, &sent_again, 7).unwrap();
     assert_eq!(answered.verdict, Verdict::Accepted);
     assert_eq!(answered.session.state.step.as_deref(), Some("file"));
     assert!(matches!(
-        sessions.approve("s1", &decision(None), 8),
+        sessions.approve("s1", 6, &decision(None), 8),
         Err(Error::Refused { refusal: Refusal::NotWaiting, .. })
     ));
 }
@@ -149,7 +149,7 @@ fn going_back_keeps_the_history_and_a_copy_goes_its_own_way() {
     assert_eq!((back.state.revision, back.state.step.as_deref()), (2, Some("write")));
     assert_eq!(back.version, 3, "nothing is lost");
     let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 4 };
-    let copy = sessions.fork("s1", "send", ids).unwrap();
+    let copy = sessions.fork("s1", 2, "send", "another try", ids).unwrap();
     assert_eq!((copy.state.revision, copy.state.step.as_deref()), (0, Some("send")));
     sessions.advance("s2", 0, &submission("send", "sent"), 5).unwrap();
     assert_eq!(place(&sessions, "s1"), (2, Some("write".to_owned()), false));
@@ -191,4 +191,109 @@ fn a_long_session_is_opened_from_its_snapshot_and_means_the_same_without() {
     let log = sessions.store().load("s1").unwrap().unwrap();
     assert!(log.events.len() < 64, "{}", log.events.len());
     assert_eq!(open.state, sessions.open("s1").unwrap().state);
+}
+
+#[test]
+fn a_person_decides_about_what_they_saw_and_nothing_else() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
+    let seen = sessions.advance("s1", 1, &submission("send", "by post"), 3).unwrap().session;
+    // Meanwhile, in another process.
+    world.sessions().advance("s1", 1, &submission("send", "by pigeon"), 4).unwrap();
+    for rule in [Sessions::approve, Sessions::decline] {
+        let ruled = rule(&sessions, "s1", seen.version, &decision(None), 5);
+        let Err(Error::NoLonger { session }) = ruled else { panic!("{ruled:?}") };
+        assert_eq!(session.state.waiting.as_ref().unwrap().output, "by pigeon");
+    }
+    sessions.approve("s1", seen.version + 1, &decision(None), 6).unwrap();
+    assert_eq!(place(&sessions, "s1"), (2, Some("file".to_owned()), false));
+}
+
+/// The finished steps with their outputs, and whether there were more.
+fn summary(sessions: &Sessions, id: &str, max: usize) -> (Vec<String>, bool) {
+    let summary = sessions.summary(&sessions.open(id).unwrap(), max).unwrap();
+    let steps = summary.steps.into_iter().map(|done| format!("{}: {}", done.step, done.output));
+    (steps.collect(), summary.is_cut)
+}
+
+#[test]
+fn finished_steps_are_summed_up_without_what_was_superseded() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    assert_eq!(summary(&sessions, "s1", 10), (vec![], false));
+    let advance = |id: &str, revision, step: &str, output: &str| {
+        sessions.advance(id, revision, &submission(step, output), 2).unwrap();
+    };
+    advance("s1", 0, "write", "Hey");
+    advance("s1", 1, "write", "Dear Ada");
+    advance("s1", 2, "send", "by post");
+    let written = vec!["write: Dear Ada".to_owned()];
+    assert_eq!(summary(&sessions, "s1", 10), (written.clone(), false));
+    sessions.approve("s1", 4, &decision(None), 3).unwrap();
+    let sent = vec!["write: Dear Ada".to_owned(), "send: by post".to_owned()];
+    assert_eq!(summary(&sessions, "s1", 10), (sent.clone(), false));
+    assert_eq!(summary(&sessions, "s1", 1), (sent[1..].to_vec(), true));
+    sessions.rewind("s1", 3, "send", "too slow", 4).unwrap();
+    assert_eq!(summary(&sessions, "s1", 10), (written.clone(), false));
+    advance("s1", 4, "send", "by pigeon");
+    sessions.approve("s1", 7, &decision(None), 5).unwrap();
+    let anew = vec!["write: Dear Ada".to_owned(), "send: by pigeon".to_owned()];
+    assert_eq!(summary(&sessions, "s1", 10), (anew, false));
+    // A copy knows what came before it, for as long as that is there.
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 6 };
+    sessions.fork("s1", 5, "send", "by both", ids).unwrap();
+    assert_eq!(summary(&sessions, "s2", 10), (written, false));
+    advance("s1", 5, "file", "filed");
+    sessions.store().prune(u64::from(u32::MAX), 1).unwrap();
+    assert_eq!(summary(&sessions, "s2", 10), (vec![], true));
+}
+
+#[test]
+fn who_does_not_wait_is_told() {
+    let world = World::new();
+    let sessions = Arc::new(world.sessions());
+    let (sender, answers) = std::sync::mpsc::channel();
+    let tell = sender.clone();
+    let told = Box::new(move |started: Result<_, _>| tell.send(started.map(drop)).unwrap());
+    sessions.start_then(&workflow(), start("s1"), told);
+    answers.recv().unwrap().unwrap();
+    let advance = |revision, output: &str| {
+        let sender = sender.clone();
+        let told = Box::new(move |advanced: Result<_, _>| sender.send(advanced.map(drop)).unwrap());
+        sessions.advance_then("s1", revision, &submission("write", output), 2, told);
+    };
+    advance(0, "Hey");
+    answers.recv().unwrap().unwrap();
+    // Somebody else is first: whoever has an old copy is told to look again, and then gets it right.
+    world.sessions().advance("s1", 1, &submission("write", "Hey there"), 3).unwrap();
+    advance(1, "Dear Ada");
+    assert!(matches!(answers.recv().unwrap(), Err(Error::Overtaken)));
+    advance(1, "Dear Ada");
+    assert!(matches!(answers.recv().unwrap(), Err(Error::Refused { .. })));
+    advance(1, "Hey there");
+    answers.recv().unwrap().unwrap();
+    advance(2, "Dear Ada");
+    answers.recv().unwrap().unwrap();
+    assert_eq!(place(&sessions, "s1"), (3, Some("send".to_owned()), false));
+}
+
+#[test]
+fn a_session_travels_and_is_doubted() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    sessions.advance("s1", 0, &submission("write", "Dear Ada Lovelace"), 2).unwrap();
+    assert_eq!(sessions.verify("s1").unwrap(), Vec::<String>::new());
+    let log = sessions.store().export("s1").unwrap();
+    let elsewhere = World::new();
+    elsewhere.sessions().import(&log).unwrap();
+    assert_eq!(place(&elsewhere.sessions(), "s1"), place(&sessions, "s1"));
+    let found = elsewhere.sessions().store().search("lovelace", Some("me"), 10).unwrap();
+    assert_eq!(found.len(), 1);
+    let mut odd = log;
+    odd.head.step = Some("file".to_owned());
+    assert!(World::new().sessions().import(&odd).is_err());
 }

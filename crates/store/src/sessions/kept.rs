@@ -1,0 +1,92 @@
+//! What is kept in memory of sessions and definitions: a bounded copy of what the store holds, and never more than
+//! that.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::State;
+use workflow::{Format, Workflow, read_trusted};
+
+use super::stored::{damaged, read_event};
+use super::{Error, Session, Sessions};
+
+/// How many sessions, and how many definitions, are kept in memory. Beyond, all are forgotten and read again.
+const KEPT_MAX: usize = 1_000;
+
+impl Sessions {
+    pub(super) fn load(&self, id: &str) -> Result<Arc<Session>, Error> {
+        let log = self.store.load(id)?.ok_or(Error::NotFound)?;
+        let mut state: Option<State> = match &log.snapshot {
+            Some(snapshot) => serde_json::from_str(&snapshot.text).ok(),
+            None => None,
+        };
+        if log.snapshot.is_some() && state.is_none() {
+            // Of another version of ours: it is only a cache.
+            state = Some(self.state_at(id, log.meta.version)?);
+        } else {
+            for event in &log.events {
+                let event = read_event(&event.body)?;
+                match &mut state {
+                    Some(state) => state.apply(&event),
+                    None => state = State::of([&event]),
+                }
+            }
+        }
+        let state = state.ok_or_else(|| damaged("a log without a beginning"))?;
+        let hash = &log.meta.definition;
+        // Let go of before the match: what it leads to takes the lock itself.
+        let known = self.lock(&self.definitions).get(hash).cloned();
+        let workflow = match known {
+            Some(workflow) => workflow,
+            None => {
+                let text = self.store.definition(hash)?;
+                self.definition(hash, &text.ok_or_else(|| damaged("a definition is missing"))?)?
+            }
+        };
+        let (id, owner, version) = (log.meta.id, log.meta.owner, log.meta.version);
+        Ok(self.keep(Session { id, owner, version, state, workflow }))
+    }
+
+    pub(super) fn definition(&self, hash: &str, text: &str) -> Result<Arc<Workflow>, Error> {
+        let mut definitions = self.lock(&self.definitions);
+        if let Some(workflow) = definitions.get(hash) {
+            return Ok(Arc::clone(workflow));
+        }
+        let workflow = read_trusted(text, Format::Json);
+        let workflow = Arc::new(workflow.ok_or_else(|| damaged("a definition cannot be read"))?);
+        if definitions.len() >= KEPT_MAX {
+            definitions.clear();
+        }
+        definitions.insert(hash.to_owned(), Arc::clone(&workflow));
+        Ok(workflow)
+    }
+
+    pub(super) fn kept(&self, id: &str) -> Option<Arc<Session>> {
+        self.lock(&self.kept).get(id).cloned()
+    }
+
+    /// Forgets what a write built on that somebody else has overtaken.
+    pub(super) fn forget(&self, after: &Session) {
+        let mut kept = self.lock(&self.kept);
+        if kept.get(&after.id).is_some_and(|kept| kept.version < after.version) {
+            kept.remove(&after.id);
+        }
+    }
+
+    /// Keeps the newest.
+    pub(super) fn keep(&self, session: Session) -> Arc<Session> {
+        let session = Arc::new(session);
+        let mut kept = self.lock(&self.kept);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        let is_older = |other: &Arc<Session>| other.version > session.version;
+        if !kept.get(&session.id).is_some_and(is_older) {
+            kept.insert(session.id.clone(), Arc::clone(&session));
+        }
+        session
+    }
+
+    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
