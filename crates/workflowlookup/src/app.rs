@@ -11,11 +11,13 @@ use workflow::limits::is_id;
 use workflow::{Code, Context, Workflow};
 
 use crate::error::Refusal;
+use crate::sessions::{LazySessions, Place};
 
 #[derive(Clone)]
 pub(crate) struct App {
     catalog: Arc<Catalog>,
     checker: Arc<Checker>,
+    sessions: Arc<LazySessions>,
 }
 
 /// What `workflow_list` returns.
@@ -42,15 +44,22 @@ pub(crate) struct Filter {
 }
 
 impl App {
-    pub(crate) fn open(sources: Vec<Source>) -> Self {
-        let app = Self::unloaded(sources);
+    pub(crate) fn open(sources: Vec<Source>, place: Option<Place>) -> Self {
+        let app = Self::unloaded(sources, place);
         app.catalog.load();
         app
     }
 
     /// Knows no workflow until its catalogue is loaded.
-    pub(crate) fn unloaded(sources: Vec<Source>) -> Self {
-        Self { catalog: Arc::new(Catalog::new(sources)), checker: Arc::default() }
+    pub(crate) fn unloaded(sources: Vec<Source>, place: Option<Place>) -> Self {
+        let checker = Arc::<Checker>::default();
+        let sessions = Arc::new(LazySessions::new(place, Arc::clone(&checker)));
+        Self { catalog: Arc::new(Catalog::new(sources)), checker, sessions }
+    }
+
+    /// The sessions of this user. They need no catalogue: each has its definition with it.
+    pub(crate) fn sessions(&self) -> &LazySessions {
+        &self.sessions
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {

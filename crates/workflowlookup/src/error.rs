@@ -5,6 +5,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use workflow::Finding;
 
+use crate::sessions::{Denied, Standing};
+
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("no workflow has the id `{id}`")]
@@ -17,6 +19,14 @@ pub(crate) enum Refusal {
     Security { id: String, details: String },
     #[error("`{id}` cannot be the id of a workflow")]
     MalformedId { id: String },
+    /// The store of sessions cannot be used, now or at all.
+    #[error("{details}")]
+    Store { details: String, hint: Option<String> },
+    #[error("there is no session `{id}`")]
+    SessionNotFound { id: String },
+    /// Not as the session stands.
+    #[error("{why}")]
+    Session { why: Denied, at: Box<Standing> },
     #[error("{details}")]
     InvalidParams { details: String, hint: Option<String> },
     #[error("{refusal}")]
@@ -56,24 +66,17 @@ impl Refusal {
 
     /// The JSON-RPC code and its fixed name.
     pub(crate) fn code(&self) -> (i32, &'static str) {
-        use engine::Refusal as Engine;
         match self {
             Self::WorkflowNotFound { .. } => (-32001, "Workflow not found"),
             Self::InvalidWorkflow { .. } => (-32002, "Invalid workflow"),
-            Self::Storage { .. } => (-32006, "Storage error"),
+            Self::Storage { .. } | Self::Store { .. } => (-32006, "Storage error"),
             Self::Security { .. } => (-32007, "Security error"),
             Self::MalformedId { .. } | Self::InvalidParams { .. } => (-32602, "Invalid params"),
-            Self::Engine { refusal, .. } => match refusal {
-                Engine::StepNotFound { .. } => (-32003, "Step not found"),
-                Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
-                Engine::UnknownCompleted { .. }
-                | Engine::BadState { .. }
-                | Engine::NotCurrent { .. }
-                | Engine::WrongRevision { .. }
-                | Engine::NotWaiting => (-32005, "State error"),
-                Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
-                Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
-            },
+            Self::SessionNotFound { .. } => (-32005, "State error"),
+            Self::Session { why: Denied::Engine(refusal), .. } | Self::Engine { refusal, .. } => {
+                engine_code(refusal)
+            }
+            Self::Session { .. } => (-32005, "State error"),
         }
     }
 
@@ -86,7 +89,14 @@ impl Refusal {
                 json!({"workflowId": id, "findings": findings})
             }
             Self::MalformedId { .. } => json!({"details": self.to_string()}),
+            Self::SessionNotFound { id } => json!({"sessionId": id}),
+            Self::Session { why, at } => {
+                let mut data = at.data();
+                data["details"] = json!(why.to_string());
+                data
+            }
             Self::Storage { details, .. }
+            | Self::Store { details, .. }
             | Self::Security { details, .. }
             | Self::InvalidParams { details, .. } => json!({"details": details}),
             Self::Engine { id, refusal, findings } => match refusal {
@@ -139,7 +149,11 @@ impl Refusal {
                 Some("`workflowlookup sources` shows the file".to_owned())
             }
             Self::MalformedId { .. } => Some("`workflowlookup list` shows the ids".to_owned()),
-            Self::InvalidParams { hint, .. } => hint.clone(),
+            Self::SessionNotFound { .. } => {
+                Some("`workflowlookup session list` shows what there is".to_owned())
+            }
+            Self::Session { at, .. } => Some(at.to_string()),
+            Self::Store { hint, .. } | Self::InvalidParams { hint, .. } => hint.clone(),
             Self::Engine {
                 id,
                 refusal: engine::Refusal::StepNotFound { nearest: None, .. },
@@ -147,6 +161,21 @@ impl Refusal {
             } => Some(format!("`workflowlookup show {id}` shows its steps")),
             Self::Engine { refusal, .. } => refusal.hint(),
         }
+    }
+}
+
+fn engine_code(refusal: &engine::Refusal) -> (i32, &'static str) {
+    use engine::Refusal as Engine;
+    match refusal {
+        Engine::StepNotFound { .. } => (-32003, "Step not found"),
+        Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
+        Engine::UnknownCompleted { .. }
+        | Engine::BadState { .. }
+        | Engine::NotCurrent { .. }
+        | Engine::WrongRevision { .. }
+        | Engine::NotWaiting => (-32005, "State error"),
+        Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
+        Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
     }
 }
 

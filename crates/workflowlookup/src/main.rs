@@ -6,6 +6,7 @@ mod bundled;
 mod cli;
 mod error;
 mod server;
+mod sessions;
 
 use std::process::ExitCode;
 

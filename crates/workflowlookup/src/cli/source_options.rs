@@ -12,6 +12,7 @@ use super::{Terminal, terminal::YELLOW};
 use crate::app::{self, App};
 use crate::bundled::BUNDLED;
 use crate::error::Refusal;
+use crate::sessions::{Place, StoreUrl};
 
 #[derive(Debug, Args)]
 pub(crate) struct SourceOptions {
@@ -21,6 +22,9 @@ pub(crate) struct SourceOptions {
     /// Leave out the workflows that are part of the product
     #[arg(long, global = true)]
     no_bundled: bool,
+    /// Where sessions are kept, as `sqlite:PATH`; otherwise a file in the platform's state folder
+    #[arg(long, value_name = "STORE", global = true)]
+    store: Option<StoreUrl>,
 }
 
 impl SourceOptions {
@@ -47,6 +51,10 @@ impl SourceOptions {
         without_repetition(sources)
     }
 
+    fn place(&self) -> Option<Place> {
+        Place::choose(self.store.as_ref())
+    }
+
     /// The same options as they were typed, for a command that goes on from here.
     pub(crate) fn words(&self) -> Vec<String> {
         let folders = self
@@ -54,13 +62,18 @@ impl SourceOptions {
             .iter()
             .flat_map(|path| ["--workflows".to_owned(), path.display().to_string()]);
         let no_bundled = self.no_bundled.then(|| "--no-bundled".to_owned());
-        no_bundled.into_iter().chain(folders).collect()
+        let store = self.store.iter().flat_map(|store| ["--store".to_owned(), store.to_string()]);
+        no_bundled.into_iter().chain(folders).chain(store).collect()
     }
 
     /// The same options for a process that starts in another folder.
     pub(crate) fn absolute(&self) -> io::Result<Self> {
         let workflows = self.workflows.iter().map(|path| absolute(path));
-        Ok(Self { workflows: workflows.collect::<io::Result<_>>()?, no_bundled: self.no_bundled })
+        Ok(Self {
+            workflows: workflows.collect::<io::Result<_>>()?,
+            no_bundled: self.no_bundled,
+            store: self.store.as_ref().map(StoreUrl::absolute).transpose()?,
+        })
     }
 
     /// Refuses options that were typed and not taken: given on both sides of a command, only the later ones are.
@@ -85,12 +98,12 @@ impl SourceOptions {
 
     /// Leaves the loading for later.
     pub(crate) fn unloaded(&self) -> App {
-        App::unloaded(self.sources())
+        App::unloaded(self.sources(), self.place())
     }
 
     /// Loads everything, and leaves it to the caller to say what is missing.
     pub(crate) fn load(&self) -> App {
-        App::open(self.sources())
+        App::open(self.sources(), self.place())
     }
 
     /// Loads everything, and says on standard error which folder that was asked for is not there.

@@ -1,0 +1,116 @@
+//! The sessions of this user, opened when the first one is needed: who never begins a session has no file of ours.
+//! The clock, randomness and the user's name come in here, and nowhere below.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::Checker;
+use store::Store;
+use store::sessions::Sessions;
+
+use crate::error::Refusal;
+
+mod denied;
+mod key_file;
+mod place;
+mod signer;
+
+pub(crate) use denied::{Denied, Standing, from_store, refusal};
+pub(crate) use place::{Place, StoreUrl};
+pub(crate) use signer::{Gate, Signer};
+
+/// Sessions that are opened once, and only if somebody asks.
+#[derive(Debug)]
+pub(crate) struct LazySessions {
+    place: Option<Place>,
+    checker: Arc<Checker>,
+    open: Mutex<Option<Arc<Open>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) signer: Signer,
+    /// Whose sessions these are.
+    pub(crate) user: String,
+}
+
+impl LazySessions {
+    /// No place: there is no folder to keep them in.
+    pub(crate) fn new(place: Option<Place>, checker: Arc<Checker>) -> Self {
+        Self { place, checker, open: Mutex::default() }
+    }
+
+    /// Opens them, and makes the file where there is none. What fails is tried again with the next call.
+    pub(crate) fn get(&self) -> Result<Arc<Open>, Refusal> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*open {
+            return Ok(Arc::clone(open));
+        }
+        let place = self.place.as_ref().ok_or_else(|| Refusal::Store {
+            details: "there is no folder to keep sessions in".to_owned(),
+            hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
+        })?;
+        let key = key_file::read_or_make(&place.key).map_err(|error| Refusal::Store {
+            details: format!("the key `{}` cannot be used: {error}", place.key.display()),
+            hint: None,
+        })?;
+        let store = Store::open(&place.database, Some(key.for_chain())).map_err(|error| {
+            let hint = matches!(error, store::Error::WrongKey).then(|| {
+                let key = place.key.display();
+                format!(
+                    "bring its key to `{key}`, or move its sessions by `session export` and `import`"
+                )
+            });
+            let details = format!("`{}`: {error}", place.database.display());
+            Refusal::Store { details, hint }
+        })?;
+        let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
+        let made = Arc::new(Open { sessions, signer: key.signer(), user: user() });
+        *open = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// The same, but where there is no file there are no sessions.
+    pub(crate) fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
+        let is_there = self.place.as_ref().is_some_and(|place| place.database.exists());
+        if is_there { self.get().map(Some) } else { Ok(None) }
+    }
+
+    /// If they have been opened already.
+    pub(crate) fn opened(&self) -> Option<Arc<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A time of ours for people: UTC, to the second.
+pub(crate) fn time_text(time: u64) -> String {
+    let time = UNIX_EPOCH + std::time::Duration::from_millis(time);
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// How many letters an id has: 100 bits that nobody guesses.
+const ID_LENGTH: usize = 20;
+/// Nothing in it that is mistaken for something else.
+const ID_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The id of a session that is to begin.
+pub(crate) fn new_id() -> Result<String, Refusal> {
+    let mut bytes = [0; ID_LENGTH];
+    getrandom::fill(&mut bytes).map_err(|error| Refusal::Store {
+        details: format!("the system gives no random numbers: {error}"),
+        hint: None,
+    })?;
+    Ok(bytes.iter().map(|byte| char::from(ID_LETTERS[usize::from(byte % 32)])).collect())
+}
+
+/// Who we work for: the local user.
+fn user() -> String {
+    whoami::username().unwrap_or_else(|_| "somebody".to_owned())
+}
