@@ -163,8 +163,10 @@ impl Outcome {
 /// What changed on the server's side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changed {
-    /// The lists of resources and prompts.
-    pub lists: bool,
+    /// The list of resources.
+    pub resources: bool,
+    /// The list of prompts.
+    pub prompts: bool,
     /// Single resources.
     pub uris: Vec<String>,
 }

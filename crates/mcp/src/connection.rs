@@ -46,6 +46,8 @@ pub struct Connection {
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
     listeners: Vec<Listener>,
+    /// How often one of these two was added to.
+    pub(crate) subscriptions: u64,
     /// By ticket, and so in the order in which they came.
     pending: BTreeMap<Ticket, Pending>,
     batches: Batches,
@@ -92,6 +94,7 @@ impl Connection {
             can_ask: false,
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
+            subscriptions: 0,
             pending: BTreeMap::new(),
             batches: Batches::default(),
             counter: 0,
@@ -193,8 +196,11 @@ impl Connection {
         let mut notify = |method: &str, params: Value| {
             actions.push(Action::Notify(jsonrpc::notification(method, &params)));
         };
-        if self.revision.is_some_and(|revision| revision.traits().list_changed) && changed.lists {
+        let by_handshake = self.hears_by_handshake();
+        if by_handshake && changed.resources {
             notify("notifications/resources/list_changed", json!({}));
+        }
+        if by_handshake && changed.prompts {
             notify("notifications/prompts/list_changed", json!({}));
         }
         for uri in changed.uris.iter().filter(|uri| self.subscribed.contains(*uri)) {
@@ -202,20 +208,41 @@ impl Connection {
         }
         for listener in &self.listeners {
             let meta = listener.meta();
-            let wants = |name: &str| changed.lists && listener.filter[name] == true;
-            if wants("resourcesListChanged") {
+            let wants = |name: &str| listener.filter[name] == true;
+            if changed.resources && wants("resourcesListChanged") {
                 notify("notifications/resources/list_changed", json!({"_meta": meta}));
             }
-            if wants("promptsListChanged") {
+            if changed.prompts && wants("promptsListChanged") {
                 notify("notifications/prompts/list_changed", json!({"_meta": meta}));
             }
-            let wanted = listener.filter["resourceSubscriptions"].as_array();
-            for uri in changed.uris.iter().filter(|uri| {
-                wanted.is_some_and(|wanted| wanted.iter().any(|wanted| wanted == uri.as_str()))
-            }) {
+            for uri in changed.uris.iter().filter(|uri| listener.follows().any(|own| own == **uri))
+            {
                 notify("notifications/resources/updated", json!({"_meta": meta, "uri": uri}));
             }
         }
+    }
+
+    /// Whether the client follows a resource whose URI begins like this.
+    pub fn follows(&self, scheme: &str) -> bool {
+        let mut opened = self.listeners.iter().flat_map(Listener::follows);
+        self.subscribed.iter().any(|uri| uri.starts_with(scheme))
+            || opened.any(|uri| uri.starts_with(scheme))
+    }
+
+    /// Whether the client wants to know when the list of resources changes.
+    pub fn hears_of_lists(&self) -> bool {
+        let mut opened = self.listeners.iter();
+        self.hears_by_handshake()
+            || opened.any(|listener| listener.filter["resourcesListChanged"] == true)
+    }
+
+    /// Another number whenever the client may follow something else than before.
+    pub fn subscriptions(&self) -> u64 {
+        self.subscriptions
+    }
+
+    fn hears_by_handshake(&self) -> bool {
+        self.revision.is_some_and(|revision| revision.traits().list_changed)
     }
 
     /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
@@ -315,6 +342,7 @@ impl Connection {
                 let method = "notifications/subscriptions/acknowledged";
                 actions.push(Action::Notify(jsonrpc::notification(method, &params)));
                 self.listeners.push(listener);
+                self.subscriptions += 1;
                 // Answered at its end, on its own.
                 self.leave_batch_if_any(batch, actions);
             }
@@ -488,6 +516,11 @@ pub(crate) fn too_many_subscriptions() -> Error {
 }
 
 impl Listener {
+    fn follows(&self) -> impl Iterator<Item = &str> {
+        let uris = self.filter["resourceSubscriptions"].as_array();
+        uris.into_iter().flatten().filter_map(Value::as_str)
+    }
+
     fn meta(&self) -> Value {
         let id: Value = serde_json::from_str(self.id.as_json()).unwrap_or_default();
         json!({modern::SUBSCRIPTION: id})

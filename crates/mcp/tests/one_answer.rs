@@ -291,7 +291,8 @@ impl World {
                 self.send(&line.to_string());
             }
             Event::Changed => {
-                let changed = Changed { lists: true, uris: vec!["a:b".to_owned()] };
+                let changed =
+                    Changed { resources: true, prompts: true, uris: vec!["a:b".to_owned()] };
                 self.connection.changed(&changed, &mut actions);
             }
             Event::Answer(which, how) if !self.asked.is_empty() => {

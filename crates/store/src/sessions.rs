@@ -192,6 +192,11 @@ impl Sessions {
         }
     }
 
+    /// The session as we know it: from memory, where it is there, and then it may be old.
+    pub fn recent(&self, id: &str) -> Result<Arc<Session>, Error> {
+        self.kept(id).map_or_else(|| self.open(id), Ok)
+    }
+
     /// Hands in the output of the current step. The same call again gets the same answer.
     pub fn advance(
         &self,

@@ -2,7 +2,9 @@
 
 mod catalogue;
 mod host;
+mod live;
 pub(crate) mod log;
+mod session_resources;
 pub(crate) mod stdio;
 mod tools;
 mod wake;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Checker;
-use store::Store;
 use store::sessions::Sessions;
+use store::{Mark, Store};
 
 use crate::error::Refusal;
 
@@ -33,6 +33,8 @@ pub(crate) struct Open {
     pub(crate) signer: Signer,
     /// Whose sessions these are.
     pub(crate) user: String,
+    /// What was written from then on is news.
+    pub(crate) opened_at: Mark,
 }
 
 impl LazySessions {
@@ -65,8 +67,9 @@ impl LazySessions {
             let details = format!("`{}`: {error}", place.database.display());
             Refusal::Store { details, hint }
         })?;
+        let opened_at = store.mark().map_err(|error| from_store(&error))?;
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
-        let made = Arc::new(Open { sessions, signer: key.signer(), user: user() });
+        let made = Arc::new(Open { sessions, signer: key.signer(), user: user(), opened_at });
         *open = Some(Arc::clone(&made));
         Ok(made)
     }

@@ -35,6 +35,7 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
                 return Err(too_many_subscriptions());
             }
             connection.subscribed.insert(uri);
+            connection.subscriptions += 1;
             return Ok(Step::Answer("{}".to_owned()));
         }
         "resources/unsubscribe" => {

@@ -2,11 +2,11 @@
 //! command that a client offers to its user.
 
 use catalog::Snapshot;
-use engine::Progress;
 use mcp::content::{Page, Prompt, PromptArgument, Resource, ResourceTemplate, ResourceText};
 use mcp::{Outcome, Reference};
-use workflow::{Context, Workflow};
+use workflow::Workflow;
 
+use super::session_resources;
 use crate::app;
 
 const SCHEME: &str = "workflow://";
@@ -15,13 +15,18 @@ const JSON: &str = "application/json";
 /// How many entries one page of a list holds.
 const PAGE: usize = 100;
 /// How many completions a client gets at once: the protocol's own bound.
-const COMPLETIONS_MAX: usize = 100;
+pub(super) const COMPLETIONS_MAX: usize = 100;
 
 pub(super) fn uri(id: &str) -> String {
     format!("{SCHEME}{id}")
 }
 
-pub(super) fn list_resources(snapshot: &Snapshot, cursor: Option<&str>) -> Outcome {
+/// The sessions are on the first page.
+pub(super) fn list_resources(
+    snapshot: &Snapshot,
+    cursor: Option<&str>,
+    sessions: impl FnOnce() -> Vec<Resource>,
+) -> Outcome {
     page(snapshot, cursor, |workflow| Resource {
         uri: uri(&workflow.id),
         name: workflow.id.to_string(),
@@ -31,7 +36,7 @@ pub(super) fn list_resources(snapshot: &Snapshot, cursor: Option<&str>) -> Outco
     })
     .map_or_else(Outcome::BadParams, |mut page| {
         if cursor.is_none() {
-            page.items.insert(0, schema_resource());
+            page.items.splice(0..0, std::iter::once(schema_resource()).chain(sessions()));
         }
         Outcome::Resources(page)
     })
@@ -48,13 +53,14 @@ fn schema_resource() -> Resource {
 }
 
 pub(super) fn list_templates() -> Outcome {
-    Outcome::Templates(vec![ResourceTemplate {
+    let workflow = ResourceTemplate {
         uri_template: format!("{SCHEME}{{id}}"),
         name: "workflow".to_owned(),
         title: "Workflow".to_owned(),
         description: "A workflow's definition, by its id".to_owned(),
         mime_type: JSON,
-    }])
+    };
+    Outcome::Templates(vec![workflow, session_resources::template()])
 }
 
 pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {
@@ -93,7 +99,7 @@ fn questions(workflow: &Workflow) -> impl Iterator<Item = (String, &str)> {
     numbered.map(|(index, question)| (format!("q{}", index + 1), &**question))
 }
 
-/// A message that sets an agent going: what the workflow is, what the user has settled, the first step.
+/// A message that sets an agent going: what the workflow is, what the user has settled, how to begin.
 pub(super) fn get_prompt(
     snapshot: &Snapshot,
     name: &str,
@@ -109,12 +115,6 @@ pub(super) fn get_prompt(
     {
         return Outcome::BadParams(format!("the prompt has no argument `{unknown}`"));
     }
-    let context = Context::new();
-    let progress = Progress { completed: &[], current: None, context: &context };
-    let first = match app::next(snapshot, name, progress) {
-        Ok(answer) => answer,
-        Err(refusal) => return Outcome::BadParams(refusal.to_string()),
-    };
     let mut text = format!(
         "Work through the workflow `{}` ({}): {}\n",
         workflow.id, workflow.name, workflow.description
@@ -135,9 +135,9 @@ pub(super) fn get_prompt(
     list("Ask first:", open.map(|(_, question)| (*question).to_owned()).collect());
     list("All the way:", texts(&workflow.meta_guidance));
     text.push_str(&format!(
-        "\nAsk `workflow_next` for each step, check what you produce with `workflow_validate`, and go on until \
-         it is complete.\n\nThe first step:\n\n{}",
-        first.guidance.prompt
+        "\nBegin with `workflow_start` (workflowId `{}`, goal: what this is for). It hands you the first step; hand in \
+         what you produce with `workflow_advance`, which hands you the next one, and go on until it is complete.\n",
+        workflow.id
     ));
     Outcome::Prompt { description: workflow.description.to_string(), text }
 }

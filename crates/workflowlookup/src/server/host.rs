@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mcp::{Call, Caller, Server};
+use mcp::{Call, Caller, Reference, Server};
 
 use super::workers::Carried;
-use super::{catalogue, tools};
+use super::{catalogue, session_resources, tools};
 use crate::app::App;
 use crate::server::tools::Asker;
 
@@ -22,8 +22,9 @@ impl Host {
             workflow::VERSION,
             "Workflow Orchestration System MCP Server",
             "Workflows are tested ways to do a piece of work, step by step, with a check of each result. Begin \
-             with workflow_list; then workflow_next hands you one step after the other, and workflow_validate \
-             checks what you made of it.",
+             with workflow_list; workflow_start begins a session and hands you its first step, and workflow_advance \
+             checks what you made of it and hands you the next. When you have lost track, workflow_status tells you \
+             where you are. workflow_next and workflow_validate do the same without keeping a record.",
             tools::all(),
         );
         Self { app, server: Arc::new(server) }
@@ -37,21 +38,30 @@ impl Host {
         Arc::clone(&self.server)
     }
 
-    pub(crate) fn carry_out(&self, call: Call, _: Caller) -> Carried {
+    pub(crate) fn carry_out(&self, call: Call, caller: Caller) -> Carried {
         let snapshot = || self.app.snapshot();
         let outcome = match call {
             Call::Tool { name, arguments, is_method } => {
                 let asker = if is_method { Asker::Method } else { Asker::Call };
-                return tools::call(&self.app, name, &arguments, asker);
+                return tools::call(&self.app, name, &arguments, asker, caller);
             }
             Call::ListResources { cursor } => {
-                catalogue::list_resources(&snapshot(), cursor.as_deref())
+                let sessions = || session_resources::list(&self.app);
+                catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)
             }
             Call::ListTemplates => catalogue::list_templates(),
+            Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
+                session_resources::read(&self.app, uri)
+            }
             Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
             Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
             Call::GetPrompt { name, arguments } => {
                 catalogue::get_prompt(&snapshot(), &name, &arguments)
+            }
+            Call::Complete { reference: Reference::Resource(template), argument, typed }
+                if template.starts_with(session_resources::SCHEME) && argument == "id" =>
+            {
+                session_resources::complete(&self.app, &typed, catalogue::COMPLETIONS_MAX)
             }
             Call::Complete { reference, argument, typed } => {
                 catalogue::complete(&snapshot(), &reference, &argument, &typed)
@@ -64,5 +74,6 @@ impl Host {
 /// What a change of the catalogue means for clients.
 pub(crate) fn changed(change: &catalog::Change) -> mcp::Changed {
     let touched = change.added.iter().chain(&change.changed).chain(&change.removed);
-    mcp::Changed { lists: change.lists, uris: touched.map(|id| catalogue::uri(id)).collect() }
+    let uris = touched.map(|id| catalogue::uri(id)).collect();
+    mcp::Changed { resources: change.lists, prompts: change.lists, uris }
 }

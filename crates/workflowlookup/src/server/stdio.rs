@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Host;
+use super::live::{self, Looked};
 use super::wake::{Wake, Waker, Woken};
 use super::workers::{Carried, Workers, guarded};
 
@@ -44,6 +45,8 @@ const SILENCE: Duration = Duration::from_millis(50);
 const INLINE: Duration = Duration::from_millis(20);
 /// How long the end of the input waits for work under way.
 const GRACE: Duration = Duration::from_millis(500);
+/// How often we look whether another process has changed a session that the client follows.
+const LOOK: Duration = Duration::from_secs(1);
 /// How many pieces of news may wait for us. Whoever has more waits.
 const NEWS_MAX: usize = 16;
 /// Serves until the input ends, the client shuts us down, it goes away, or a signal comes.
@@ -57,6 +60,7 @@ pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
         server: host.server(),
         carry_out: Box::new(|call, caller| host.carry_out(call, caller)),
         load: Some(Box::new(|| load(host, news, loader_waker))),
+        look: Box::new(live::looking(host.app().clone())),
     };
     let mut session = Session::new(ready, inbox, host_side, waker, wire_log);
     let served = session.run();
@@ -89,15 +93,19 @@ struct HostSide<'a> {
     carry_out: CarryOut<'a>,
     /// Begins to load what calls answer from. Taken once.
     load: Option<Load<'a>>,
+    /// What has changed since the last look, besides what is told as news.
+    look: Look<'a>,
 }
 
 type CarryOut<'a> = Box<dyn Fn(Call, Caller) -> Carried + 'a>;
 type Load<'a> = Box<dyn FnOnce() -> io::Result<()> + 'a>;
+type Look<'a> = Box<dyn FnMut(&Connection) -> Looked + 'a>;
 
 struct Session<'a> {
     connection: Connection,
     carry_out: CarryOut<'a>,
     load: Option<Load<'a>>,
+    look: Look<'a>,
     ready: Ready<'a>,
     inbox: Receiver<News>,
     watch: Option<Watch>,
@@ -112,6 +120,12 @@ struct Session<'a> {
     asked: Vec<(Instant, Ticket)>,
     is_loaded: bool,
     has_news: bool,
+    /// A call is done that took its time, and may have changed something.
+    has_changed: bool,
+    /// Which subscriptions of the client we have looked for.
+    subscriptions: u64,
+    /// When to look whether somebody else has changed something, where that is to be seen.
+    look_at: Option<Instant>,
     /// Nobody writes to the input any more; there may still be something in it.
     is_alone: bool,
     /// The input has been read to its end.
@@ -135,6 +149,7 @@ impl<'a> Session<'a> {
             connection: Connection::new(host.server, Transport::Stdio),
             carry_out: host.carry_out,
             load: host.load,
+            look: host.look,
             ready,
             inbox,
             watch: None,
@@ -146,6 +161,9 @@ impl<'a> Session<'a> {
             asked: Vec::new(),
             is_loaded: false,
             has_news: false,
+            has_changed: false,
+            subscriptions: 0,
+            look_at: None,
             is_alone: false,
             has_ended: false,
             is_over: false,
@@ -178,6 +196,7 @@ impl<'a> Session<'a> {
                 self.act();
                 return self.write();
             }
+            self.look();
             self.write()?;
             if std::mem::take(&mut self.has_news) {
                 self.news()?;
@@ -326,12 +345,31 @@ impl<'a> Session<'a> {
 
     /// How long to wait for something to happen; for ever, where there is nothing else to do.
     fn patience(&self) -> Option<Timespec> {
-        let until = self.asked.iter().map(|(until, _)| until).min();
-        let asked = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let until = self.asked.iter().map(|(until, _)| until).chain(&self.look_at).min();
+        let until = until.map(|until| until.saturating_duration_since(Instant::now()));
         let silence = self.load.as_ref().map(|_| SILENCE);
-        let shortest = asked.into_iter().chain(silence).min()?;
+        let shortest = until.into_iter().chain(silence).min()?;
         // A little later is early enough, and never too early.
         Timespec::try_from(shortest + Duration::from_millis(1)).ok()
+    }
+
+    /// Tells the client what has changed: by its own calls at once, by somebody else within [`LOOK`]. Nobody looks
+    /// for a client that does not want to hear of it.
+    fn look(&mut self) {
+        let subscriptions = self.connection.subscriptions();
+        let is_due = self.has_changed
+            || self.subscriptions != subscriptions
+            || self.look_at.is_some_and(|at| at <= Instant::now());
+        if !is_due || !self.is_loaded {
+            return;
+        }
+        (self.has_changed, self.subscriptions) = (false, subscriptions);
+        let looked = (self.look)(&self.connection);
+        if let Some(changed) = looked.changed {
+            self.connection.changed(&changed, &mut self.actions);
+            self.act();
+        }
+        self.look_at = looked.may_change.then(|| Instant::now() + LOOK);
     }
 
     /// Gives up on clients that take too long to answer.
@@ -351,27 +389,40 @@ impl<'a> Session<'a> {
             let micros = start.elapsed().as_micros();
             tracing::debug!(call = name, micros = u64::try_from(micros).unwrap_or(u64::MAX));
         }
+        let patience = match &carried {
+            Carried::Now(_) => None,
+            Carried::Later(_) => Some(INLINE),
+            // It may be done already.
+            Carried::Told(_) => Some(Duration::ZERO),
+        };
+        self.carried(ticket, carried);
+        if let Some(patience) = patience {
+            self.take_finished(patience, Some(ticket));
+        }
+    }
+
+    fn carried(&mut self, ticket: Ticket, carried: Carried) {
         match carried {
             Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
-            Carried::Later(_) if self.workers.is_full() => {
+            Carried::Later(_) | Carried::Told(_) if self.workers.is_full() => {
                 self.connection.finish(ticket, Outcome::Busy, &mut self.actions);
             }
-            Carried::Later(work) => {
-                self.workers.start(ticket, work);
-                self.take_finished(INLINE, Some(ticket));
-            }
+            Carried::Later(work) => self.workers.start(ticket, work),
+            Carried::Told(begin) => self.workers.begin(ticket, begin),
         }
     }
 
     /// Takes what work has come to. Waits so long for it, or until this call is done.
     fn take_finished(&mut self, patience: Duration, until: Option<Ticket>) {
         let deadline = Instant::now() + patience;
-        while let Some((ticket, outcome)) = {
+        while let Some((ticket, carried)) = {
             let rest = deadline.saturating_duration_since(Instant::now());
             self.workers.finished(rest)
         } {
-            self.connection.finish(ticket, outcome, &mut self.actions);
-            if until == Some(ticket) {
+            self.has_changed = true;
+            let is_done = matches!(carried, Carried::Now(_));
+            self.carried(ticket, carried);
+            if is_done && until == Some(ticket) {
                 return;
             }
         }

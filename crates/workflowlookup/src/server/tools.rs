@@ -1,20 +1,30 @@
 //! The tools, one file each: how it is described, what it takes, what it answers. A tool is a plain
 //! function and knows nothing of the protocol's revisions.
 
-use mcp::Outcome;
+use std::borrow::Cow;
+
 use mcp::content::Tool;
+use mcp::{Caller, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use workflow::Workflow;
+use workflow::definition::Step;
 
 use super::workers::Carried;
 use crate::app::App;
 use crate::error::Refusal;
 
+mod advance;
+mod gate;
 mod get;
 mod lint;
 mod list;
 mod next;
+mod rewind;
+mod session_answer;
+mod start;
+pub(crate) mod status;
 mod validate;
 
 /// Who asks, as far as a tool must know.
@@ -27,16 +37,36 @@ pub(crate) enum Asker {
 }
 
 pub(crate) fn all() -> Vec<Tool> {
-    vec![list::tool(), get::tool(), next::tool(), validate::tool(), lint::tool()]
+    vec![
+        list::tool(),
+        get::tool(),
+        next::tool(),
+        validate::tool(),
+        lint::tool(),
+        start::tool(),
+        advance::tool(),
+        status::tool(),
+        rewind::tool(),
+    ]
 }
 
-pub(crate) fn call(app: &App, name: &str, arguments: &RawValue, asker: Asker) -> Carried {
+pub(crate) fn call(
+    app: &App,
+    name: &str,
+    arguments: &RawValue,
+    asker: Asker,
+    caller: Caller,
+) -> Carried {
     match name {
         "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
         "workflow_get" => with(arguments, |arguments| get::call(app, arguments)),
         "workflow_next" => with(arguments, |arguments| next::call(app, arguments)),
         "workflow_validate" => with(arguments, |arguments| validate::call(app, arguments)),
         "workflow_lint" => with(arguments, lint::call),
+        "workflow_start" => with(arguments, |arguments| start::call(app, arguments)),
+        advance::NAME => with(arguments, |parsed| advance::call(app, parsed, arguments, caller)),
+        "workflow_status" => with(arguments, |arguments| status::call(app, arguments)),
+        "workflow_rewind" => with(arguments, |arguments| rewind::call(app, arguments)),
         // The table of tools and this one are the same.
         _ => Outcome::Fault.into(),
     }
@@ -91,6 +121,17 @@ fn advice(refusal: &Refusal) -> String {
             format!("Did you mean `{nearest}`? `workflow_list` shows all ids.")
         }
         Refusal::WorkflowNotFound { .. } => "`workflow_list` shows all ids.".to_owned(),
+        Refusal::SessionNotFound { .. } => {
+            "`workflow_status` without a sessionId shows those that run.".to_owned()
+        }
+        Refusal::Session { at, .. } => {
+            let how = match (&at.step, at.is_waiting) {
+                (None, _) => "There is nothing left to do.",
+                (Some(_), true) => "Tell your user that it waits.",
+                (Some(_), false) => "`workflow_status` shows what to do there.",
+            };
+            format!("{}. {how}", capitalised(&at.to_string()))
+        }
         Refusal::Engine {
             refusal:
                 refusal @ (engine::Refusal::StepNotFound { steps, .. }
@@ -125,6 +166,29 @@ fn id_schema(description: &str) -> Value {
         "minLength": 3,
         "maxLength": 64,
     })
+}
+
+/// A step with more rules than this is checked by a worker: each may be a pattern or a schema that has to be
+/// compiled first.
+const RULES_INLINE_MAX: usize = 50;
+
+fn is_heavy(workflow: &Workflow, step: &str) -> bool {
+    let Some(Step::Plain(step)) = workflow.step(step) else {
+        return false;
+    };
+    let mut count = 0;
+    if let Some(criteria) = &step.validation_criteria {
+        criteria.each_rule(&mut |_| count += 1);
+    }
+    count > RULES_INLINE_MAX
+}
+
+/// The beginning of a text, where it is longer than so many bytes.
+pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
 }
 
 fn read_only() -> Value {

@@ -1,5 +1,6 @@
-//! Calls that take their time. They are carried out on threads of their own, a few at once, and come back
-//! through a queue to the thread that speaks with the client. Everything here is bounded.
+//! Calls that take their time. Some are carried out on threads of their own, a few at once; others are begun here
+//! and finished by somebody else, as a store is when it has written. All come back through a queue to the
+//! thread that speaks with the client. Everything here is bounded.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,13 +17,57 @@ const RUNNING_MAX: usize = 4;
 /// How many more may wait for their turn.
 const WAITING_MAX: usize = 16;
 
+/// How many calls may be under way that need no thread, because somebody else tells when they are done.
+const TOLD_MAX: usize = 256;
+
 /// What came of a call.
 pub(crate) enum Carried {
     Now(Outcome),
+    /// It needs a thread for a while.
     Later(Work),
+    /// It is begun here and finished elsewhere.
+    Told(Begin),
 }
 
 pub(crate) type Work = Box<dyn FnOnce() -> Outcome + Send>;
+pub(crate) type Begin = Box<dyn FnOnce(Finish) + Send>;
+
+/// Takes what came of a call that is finished elsewhere. Whoever drops it has failed.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    ticket: Ticket,
+    finished: SyncSender<Finished>,
+    waker: Waker,
+    is_done: bool,
+}
+
+/// What has come back, and from where.
+struct Finished {
+    ticket: Ticket,
+    carried: Carried,
+    was_thread: bool,
+}
+
+impl Finish {
+    pub(crate) fn done(mut self, carried: impl Into<Carried>) {
+        self.send(carried.into());
+    }
+
+    fn send(&mut self, carried: Carried) {
+        self.is_done = true;
+        // Nobody listens any more only when the process ends.
+        let _ = self.finished.send(Finished { ticket: self.ticket, carried, was_thread: false });
+        self.waker.wake();
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.send(Outcome::Fault.into());
+        }
+    }
+}
 
 impl From<Outcome> for Carried {
     fn from(outcome: Outcome) -> Self {
@@ -38,9 +83,10 @@ pub(crate) fn guarded<T: From<Outcome>>(work: impl FnOnce() -> T) -> T {
 #[derive(Debug)]
 pub(crate) struct Workers {
     waker: Waker,
-    finished: SyncSender<(Ticket, Outcome)>,
-    inbox: Receiver<(Ticket, Outcome)>,
+    finished: SyncSender<Finished>,
+    inbox: Receiver<Finished>,
     running: usize,
+    told: usize,
     waiting: VecDeque<Waiting>,
 }
 
@@ -51,17 +97,26 @@ struct Waiting {
 
 impl Workers {
     pub(crate) fn new(waker: Waker) -> Self {
-        // Room for all that run, so that none ever waits to hand in its outcome.
-        let (finished, inbox) = sync_channel(RUNNING_MAX);
-        Self { waker, finished, inbox, running: 0, waiting: VecDeque::new() }
+        // Room for all that are under way, so that none ever waits to hand in its outcome.
+        let (finished, inbox) = sync_channel(RUNNING_MAX + TOLD_MAX);
+        Self { waker, finished, inbox, running: 0, told: 0, waiting: VecDeque::new() }
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= WAITING_MAX
+        self.waiting.len() >= WAITING_MAX || self.told >= TOLD_MAX
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.running == 0
+        self.running == 0 && self.told == 0
+    }
+
+    /// Begins what is finished elsewhere.
+    pub(crate) fn begin(&mut self, ticket: Ticket, begin: Begin) {
+        self.told += 1;
+        let (finished, waker) = (self.finished.clone(), self.waker.clone());
+        let finish = Finish { ticket, finished, waker, is_done: false };
+        // A panic drops it, which says so.
+        let _ = catch_unwind(AssertUnwindSafe(|| begin(finish)));
     }
 
     /// Begins with it, in its turn.
@@ -76,14 +131,18 @@ impl Workers {
     }
 
     /// The next that is done, if one is within this time.
-    pub(crate) fn finished(&mut self, patience: Duration) -> Option<(Ticket, Outcome)> {
+    pub(crate) fn finished(&mut self, patience: Duration) -> Option<(Ticket, Carried)> {
         if self.is_idle() {
             return None;
         }
-        let finished = self.inbox.recv_timeout(patience).ok()?;
-        self.running -= 1;
-        self.go_on();
-        Some(finished)
+        let Finished { ticket, carried, was_thread } = self.inbox.recv_timeout(patience).ok()?;
+        if was_thread {
+            self.running -= 1;
+            self.go_on();
+        } else {
+            self.told -= 1;
+        }
+        Some((ticket, carried))
     }
 
     fn go_on(&mut self) {
@@ -93,17 +152,24 @@ impl Workers {
             self.running += 1;
             let (finished, waker) = (self.finished.clone(), self.waker.clone());
             let thread = Builder::new().name("worker".to_owned()).spawn(move || {
-                let outcome = guarded(work);
+                let carried = guarded(work).into();
                 // Nobody listens any more only when the process ends.
-                let _ = finished.send((ticket, outcome));
+                let _ = finished.send(Finished { ticket, carried, was_thread: true });
                 waker.wake();
             });
             if let Err(error) = thread {
                 tracing::error!("no thread for a call: {error}");
-                let _ = self.finished.send((ticket, Outcome::Fault));
+                let carried = Outcome::Fault.into();
+                let _ = self.finished.send(Finished { ticket, carried, was_thread: true });
                 self.waker.wake();
             }
         }
+    }
+}
+
+impl std::fmt::Debug for Finished {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Finished").field(&self.ticket).finish()
     }
 }
 

@@ -85,6 +85,7 @@ impl Client {
                 server: Arc::new(server),
                 carry_out: Box::new(carry_out),
                 load: Some(Box::new(|| Ok(()))),
+                look: Box::new(|_| Looked::default()),
             };
             Session::new(ready, inbox, host, session_waker, None).run()
         });

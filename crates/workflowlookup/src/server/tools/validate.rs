@@ -4,10 +4,9 @@ use mcp::Outcome;
 use mcp::content::Tool;
 use serde::Deserialize;
 use serde_json::json;
-use workflow::definition::Step;
-use workflow::{Context, Workflow};
+use workflow::Context;
 
-use super::{Carried, id_schema, read_only, refused};
+use super::{Carried, id_schema, is_heavy, read_only, refused};
 use crate::app::{self, App};
 use crate::error::Refusal;
 
@@ -59,10 +58,6 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-/// A step with more rules than this is checked by a worker: each may be a pattern or a schema that has to be
-/// compiled first.
-const RULES_INLINE_MAX: usize = 50;
-
 pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
@@ -70,23 +65,12 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> 
     }
     let snapshot = app.snapshot();
     let workflow = app::find(&snapshot, &arguments.workflow_id)?;
-    if rules(workflow, &arguments.step_id) <= RULES_INLINE_MAX {
+    if !is_heavy(workflow, &arguments.step_id) {
         return validate(app, arguments).map(Carried::Now);
     }
     let app = app.clone();
     let work = move || validate(&app, arguments).unwrap_or_else(|refusal| refused(&refusal));
     Ok(Carried::Later(Box::new(work)))
-}
-
-fn rules(workflow: &Workflow, step: &str) -> usize {
-    let Some(Step::Plain(step)) = workflow.step(step) else {
-        return 0;
-    };
-    let mut count = 0;
-    if let Some(criteria) = &step.validation_criteria {
-        criteria.each_rule(&mut |_| count += 1);
-    }
-    count
 }
 
 fn validate(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {

@@ -1,0 +1,67 @@
+//! Sessions change while clients look at them: by their own calls, by another client, by somebody at the command line.
+//! What has been written since the last look is told, whoever wrote it.
+
+use std::collections::BTreeSet;
+
+use mcp::{Changed, Connection};
+use store::{Change, Mark, Status};
+
+use super::session_resources;
+use crate::app::App;
+use crate::sessions::Open;
+
+/// What a look has shown.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) changed: Option<Changed>,
+    /// There is something that may change while nobody calls.
+    pub(crate) may_change: bool,
+}
+
+/// Looks for a client, again and again.
+pub(crate) fn looking(app: App) -> impl FnMut(&Connection) -> Looked {
+    let mut mark = None;
+    move |connection| look(&app, connection, &mut mark)
+}
+
+fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
+    let follows = connection.follows(session_resources::SCHEME);
+    if !follows && !connection.hears_of_lists() {
+        return Looked::default();
+    }
+    // Only who follows a session makes us look into a file that nothing else has opened.
+    let open = match follows {
+        true => app.sessions().get_if_any().ok().flatten(),
+        false => app.sessions().opened(),
+    };
+    let Some(open) = open else {
+        return Looked { changed: None, may_change: follows };
+    };
+    match open.sessions.store().changes(mark.unwrap_or(open.opened_at)) {
+        Ok((now, changes)) => {
+            *mark = Some(now);
+            let changed = (!changes.is_empty()).then(|| changed(&open, &changes));
+            Looked { changed, may_change: true }
+        }
+        Err(error) => {
+            tracing::warn!("changes of sessions cannot be seen now: {error}");
+            Looked { changed: None, may_change: true }
+        }
+    }
+}
+
+/// What this means for clients.
+fn changed(open: &Open, changes: &[Change]) -> Changed {
+    // A session is in the list from its beginning to its end, and again when somebody goes back.
+    let is_listed = |change: &Change| {
+        change.owner == open.user
+            && (change.status == Status::Complete
+                || ["started", "rewound"].contains(&&*change.kind))
+    };
+    let sessions: BTreeSet<&str> = changes.iter().map(|change| &*change.session).collect();
+    Changed {
+        resources: changes.iter().any(is_listed),
+        prompts: false,
+        uris: sessions.into_iter().map(session_resources::uri).collect(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Sessions as resources: `session://{id}` by template, and the running ones of the caller in the list.
+
+use mcp::Outcome;
+use mcp::content::{Resource, ResourceTemplate, ResourceText};
+
+use super::tools::status;
+use crate::app::App;
+use crate::error::Refusal;
+use crate::sessions::from_store;
+
+pub(super) const SCHEME: &str = "session://";
+const JSON: &str = "application/json";
+/// How many running sessions the list shows.
+const LISTED_MAX: usize = 50;
+
+pub(super) fn uri(id: &str) -> String {
+    format!("{SCHEME}{id}")
+}
+
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate {
+        uri_template: format!("{SCHEME}{{id}}"),
+        name: "session".to_owned(),
+        title: "Session".to_owned(),
+        description: "Where a session stands and what its finished steps produced, by its id"
+            .to_owned(),
+        mime_type: JSON,
+    }
+}
+
+/// The caller's running sessions, the newest first. Where they cannot be read, the rest of the list is still good.
+pub(super) fn list(app: &App) -> Vec<Resource> {
+    let listed = running(app, LISTED_MAX).unwrap_or_else(|refusal| {
+        tracing::warn!("sessions cannot be listed: {refusal}");
+        Vec::new()
+    });
+    let resources = listed.into_iter().map(|meta| {
+        let at = meta.head.step.map(|step| format!(", step `{step}`")).unwrap_or_default();
+        let goal = if meta.goal.is_empty() { "no goal was given" } else { &meta.goal };
+        Resource {
+            uri: uri(&meta.id),
+            title: format!("Session of {}{at}", meta.workflow),
+            description: super::tools::cut(goal, 200).into_owned(),
+            name: meta.id,
+            mime_type: JSON,
+        }
+    });
+    resources.collect()
+}
+
+fn running(app: &App, limit: usize) -> Result<Vec<store::Meta>, Refusal> {
+    let Some(open) = app.sessions().get_if_any()? else { return Ok(Vec::new()) };
+    let page = open.sessions.store().list(&status::running(&open, limit));
+    page.map(|page| page.sessions).map_err(|error| from_store(&error))
+}
+
+pub(super) fn read(app: &App, uri: String) -> Outcome {
+    let id = uri.strip_prefix(SCHEME).unwrap_or_default();
+    let open = match app.sessions().get_if_any() {
+        Ok(Some(open)) => open,
+        Ok(None) => return Outcome::NoResource { uri },
+        Err(refusal) => return fault(&refusal),
+    };
+    let session = match open.sessions.open(id) {
+        Ok(session) => session,
+        Err(store::sessions::Error::NotFound) => return Outcome::NoResource { uri },
+        Err(error) => return fault(&crate::sessions::refusal(id, error)),
+    };
+    match status::resource(&open, &session) {
+        Ok(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text }),
+        Err(refusal) => fault(&refusal),
+    }
+}
+
+/// Ids of running sessions that begin with what is typed.
+pub(super) fn complete(app: &App, typed: &str, max: usize) -> Outcome {
+    let ids = running(app, store::limits::PAGE_MAX).unwrap_or_default().into_iter();
+    let mut values: Vec<String> =
+        ids.map(|meta| meta.id).filter(|id| id.starts_with(typed)).collect();
+    let total = values.len();
+    values.truncate(max);
+    Outcome::Completion { values, total }
+}
+
+/// A resource has no other way to say it.
+fn fault(refusal: &Refusal) -> Outcome {
+    tracing::error!("a session cannot be read: {refusal}");
+    Outcome::Fault
+}

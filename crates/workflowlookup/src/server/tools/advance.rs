@@ -1,0 +1,174 @@
+//! `workflow_advance`: takes a step's output, has it checked, and hands out the next step. A step that a person has to
+//! confirm is asked about here, where the client can ask its user.
+
+use std::sync::Arc;
+
+use engine::Submission;
+use mcp::content::Tool;
+use mcp::{Caller, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+use store::sessions::{Advanced, Error, Verdict};
+use workflow::Context;
+
+use super::session_answer::{Answer, revision_schema, session_id_schema, session_tool, writing};
+use super::{Carried, gate, id_schema, is_heavy, refused};
+use crate::app::App;
+use crate::error::Refusal;
+use crate::sessions::{Open, now, refusal};
+
+pub(super) const NAME: &str = "workflow_advance";
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Arguments {
+    session_id: String,
+    revision: u64,
+    step_id: String,
+    output: String,
+    context: Option<Context>,
+}
+
+pub(super) fn tool() -> Tool {
+    session_tool(
+        NAME,
+        "Hand in a step",
+        "Hands in the output of a session's current step. The server checks it: accepted, you get the next step; \
+         otherwise change what the issues say and hand it in again, with the new revision. Report what the prompts \
+         ask for as variables in context. A repeated call gets the same answer.",
+        writing(true),
+        json!({
+            "type": "object",
+            "properties": {
+                "sessionId": session_id_schema(),
+                "revision": revision_schema(),
+                "stepId": id_schema("The current step"),
+                "output": {"type": "string", "description": "What you produced", "minLength": 1},
+                "context": {
+                    "type": "object",
+                    "description": "Variables that you learned; merged into the session's",
+                    "additionalProperties": true,
+                },
+            },
+            "required": ["sessionId", "revision", "stepId", "output"],
+            "additionalProperties": false,
+        }),
+        json!({
+            "accepted": {"type": "boolean", "description": "Absent while a person decides"},
+            "issues": {"type": "array", "items": {"type": "string"}},
+            "suggestions": {"type": "array", "items": {"type": "string"}},
+            "attempt": {"type": "integer"},
+        }),
+    )
+}
+
+pub(super) fn call(
+    app: &App,
+    arguments: Arguments,
+    raw: &RawValue,
+    caller: Caller,
+) -> Result<Carried, Refusal> {
+    if arguments.output.is_empty() {
+        let details = "output must not be empty".to_owned();
+        return Err(Refusal::InvalidParams { details, hint: None });
+    }
+    let open = app.sessions().get()?;
+    let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
+    let submission = Submission { step, output, context: context.unwrap_or_default() };
+    let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
+    let is_heavy = is_heavy(&session.workflow, &submission.step);
+    let handing_in = HandingIn { open, id, revision, submission, raw: raw.to_owned(), caller };
+    if let Some(answers) = handing_in.caller.answers.clone() {
+        return gate::decide(handing_in, &answers);
+    }
+    if is_heavy {
+        return Ok(Carried::Later(Box::new(move || handing_in.wait())));
+    }
+    Ok(Carried::Told(Box::new(move |finish| {
+        let handing_in = Arc::new(handing_in);
+        let later = Arc::clone(&handing_in);
+        let done = move |advanced| match advanced {
+            // Looking again takes a thread's time.
+            Err(Error::Overtaken) => {
+                finish.done(Carried::Later(Box::new(move || later.wait())));
+            }
+            advanced => finish.done(later.outcome(advanced)),
+        };
+        let HandingIn { open, id, revision, submission, .. } = &*handing_in;
+        open.sessions.advance_then(id, *revision, submission, now(), Box::new(done));
+    })))
+}
+
+/// An output on its way in, with everything that is needed to ask about it.
+#[derive(Debug)]
+pub(super) struct HandingIn {
+    pub(super) open: Arc<Open>,
+    pub(super) id: String,
+    pub(super) revision: u64,
+    pub(super) submission: Submission,
+    /// The arguments as they came.
+    pub(super) raw: Box<RawValue>,
+    pub(super) caller: Caller,
+}
+
+impl HandingIn {
+    /// Hands it in, and waits until that is stored.
+    pub(super) fn wait(&self) -> Outcome {
+        let Self { open, id, revision, submission, .. } = self;
+        self.outcome(open.sessions.advance(id, *revision, submission, now()))
+    }
+
+    fn outcome(&self, advanced: Result<Advanced, Error>) -> Outcome {
+        match advanced {
+            Ok(Advanced { session, verdict: Verdict::Waiting })
+                if self.caller.can_ask && self.caller.answers.is_none() =>
+            {
+                gate::ask(self, &session)
+            }
+            Ok(advanced) => answer(&advanced).unwrap_or_else(|refusal| refused(&refusal)),
+            Err(error) => refused(&refusal(&self.id, error)),
+        }
+    }
+}
+
+/// What an advance came to, besides where the session stands.
+#[derive(Debug, Serialize)]
+struct Checked<'a> {
+    accepted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u32>,
+    issues: &'a [String],
+    suggestions: &'a [String],
+}
+
+fn answer(advanced: &Advanced) -> Result<Outcome, Refusal> {
+    let answer = Answer::of(&advanced.session)?;
+    let (issues, suggestions) = match &advanced.verdict {
+        Verdict::Accepted => {
+            let checked = Checked { accepted: true, attempt: None, issues: &[], suggestions: &[] };
+            return Ok(answer.outcome(&format!("Accepted.\n\n{}", answer.text()), &checked));
+        }
+        Verdict::Waiting => return Ok(answer.outcome(&answer.text(), &())),
+        Verdict::Returned { issues, suggestions } => (issues.clone(), suggestions.clone()),
+        Verdict::Declined { reason: Some(reason) } => {
+            (vec![format!("A person has rejected the output: {reason}")], Vec::new())
+        }
+        Verdict::Declined { reason: None } => {
+            let ask = "Ask your user what should be different.".to_owned();
+            (vec!["A person has rejected the output.".to_owned()], vec![ask])
+        }
+    };
+    let attempt = advanced.session.state.attempts;
+    let mut text = format!("Not accepted (attempt {attempt}).");
+    for (heading, list) in [("Issues", &issues), ("Suggestions", &suggestions)] {
+        if !list.is_empty() {
+            text.push_str(&format!("\n{heading}:\n- {}", list.join("\n- ")));
+        }
+    }
+    // The agent has read the prompt; whoever needs it again finds it in the structured answer or by a status.
+    text.push_str(&format!("\n\nThe same step again, with the new revision: {}.", answer.call()));
+    let (issues, suggestions) = (&*issues, &*suggestions);
+    let checked = Checked { accepted: false, attempt: Some(attempt), issues, suggestions };
+    Ok(answer.outcome(&text, &checked))
+}

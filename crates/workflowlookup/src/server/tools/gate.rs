@@ -1,0 +1,138 @@
+//! Asking the client's user whether a step may be left. The user sees the output, and what they decide becomes an
+//! event with its channel. No argument of the agent's has a say in it.
+
+use std::time::Duration;
+
+use engine::{Channel, Decision};
+use mcp::{Answer, Answers, Ask, Call, Form, Outcome};
+use serde_json::{Value, json};
+use store::Version;
+use store::sessions::{Error, Session};
+
+use super::advance::{HandingIn, NAME};
+use super::{Carried, cut, refused};
+use crate::error::Refusal;
+use crate::sessions::{Gate, now, refusal};
+
+/// How long a call stays open for its user: clients give up after 60 s.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// How much of an output is shown in a question.
+const SHOWN_BYTES_MAX: usize = 8 * 1024;
+/// How long a reason may be.
+const REASON_BYTES_MAX: usize = 4 * 1024;
+/// The question's name, by which its answer is found.
+const QUESTION: &str = "gate";
+
+/// Has the client ask its user about what waits.
+pub(super) fn ask(handing_in: &HandingIn, session: &Session) -> Outcome {
+    let state = handing_in.open.signer.sign(handing_in.gate(), session.version, now());
+    let arguments = handing_in.raw.clone();
+    Outcome::Ask(Box::new(Ask {
+        call: Call::Tool { name: NAME, arguments, is_method: false },
+        forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission.output))],
+        patience: PATIENCE,
+        state: Some(state),
+    }))
+}
+
+fn form(session: &Session, output: &str) -> Form {
+    let step = session.state.step.as_deref().unwrap_or_default();
+    let title = session.workflow.step(step).map_or(step, |step| step.title());
+    let goal = session.state.goal.as_ref().map(|goal| format!(" ({})", cut(goal, 200)));
+    let goal = goal.unwrap_or_default();
+    let mut shown = cut(output, SHOWN_BYTES_MAX).into_owned();
+    if shown.len() < output.len() {
+        let id = &session.id;
+        shown.push_str(&format!("\n\n`workflowlookup session show {id}` shows all of it."));
+    }
+    let message = format!(
+        "Workflow `{}`{goal} asks you to confirm step `{step}`, {title}, before it goes on. What the agent handed \
+         in:\n\n{shown}",
+        session.state.workflow_id
+    );
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "decision": {
+                "type": "string",
+                "title": "Decision",
+                "description": "approve: the session goes on; reject: the agent does the step again",
+                "enum": ["approve", "reject"],
+            },
+            "reason": {
+                "type": "string",
+                "title": "Reason",
+                "description": "For the agent and for the record",
+            },
+        },
+        "required": ["decision"],
+    });
+    Form { message, schema }
+}
+
+/// Takes what the user said, if it answers our question. It is about what they saw: where that does not wait any
+/// more, nothing is decided.
+pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried, Refusal> {
+    let signer = &handing_in.open.signer;
+    let state = answers.state.as_deref().unwrap_or_default();
+    let Some(version) = signer.verify(state, handing_in.gate(), now()) else {
+        let details = "the requestState is not ours, belongs to another call, or is too old; make the call again \
+            without it";
+        return Ok(Outcome::BadParams(details.to_owned()).into());
+    };
+    let ruling = Ruling::of(answers.given.get(QUESTION));
+    Ok(Carried::Later(Box::new(move || rule(&handing_in, version, ruling))))
+}
+
+fn rule(handing_in: &HandingIn, version: Version, ruling: Option<Ruling>) -> Outcome {
+    let HandingIn { open, id, .. } = handing_in;
+    if let Some(Ruling { is_approved, reason }) = ruling {
+        let decision = Decision { who: open.user.clone(), channel: Channel::Client, reason };
+        let sessions = &open.sessions;
+        let ruled = match is_approved {
+            true => sessions.approve(id, version, &decision, now()),
+            false => sessions.decline(id, version, &decision, now()),
+        };
+        match ruled {
+            // Where somebody else has decided meanwhile, that is what counts.
+            Ok(_) | Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => {}
+            Err(error) => return refused(&refusal(id, error)),
+        }
+    }
+    // The same call again gets what became of it.
+    handing_in.wait()
+}
+
+/// What a person decided.
+#[derive(Debug)]
+struct Ruling {
+    is_approved: bool,
+    reason: Option<String>,
+}
+
+impl Ruling {
+    /// None where nobody made a choice: then it waits.
+    fn of(answer: Option<&Answer>) -> Option<Self> {
+        match answer? {
+            Answer::Accepted(fields) => {
+                let is_approved = match fields.get("decision").and_then(Value::as_str)? {
+                    "approve" => true,
+                    "reject" => false,
+                    _ => return None,
+                };
+                let reason = fields.get("reason").and_then(Value::as_str).map(str::trim);
+                let reason = reason.filter(|reason| !reason.is_empty());
+                let reason = reason.map(|reason| cut(reason, REASON_BYTES_MAX).into_owned());
+                Some(Self { is_approved, reason })
+            }
+            Answer::Declined => Some(Self { is_approved: false, reason: None }),
+            Answer::Cancelled => None,
+        }
+    }
+}
+
+impl HandingIn {
+    fn gate(&self) -> Gate<'_> {
+        Gate { session: &self.id, revision: self.revision, submission: &self.submission }
+    }
+}

@@ -1,0 +1,89 @@
+//! `workflow_rewind`: back to an earlier step, or a copy of the session that begins there.
+
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use store::sessions::NewIds;
+
+use super::session_answer::{Answer, revision_schema, session_id_schema, session_tool, writing};
+use super::{Carried, id_schema, refused};
+use crate::app::App;
+use crate::error::Refusal;
+use crate::sessions::{Open, new_id, now, refusal};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Arguments {
+    session_id: String,
+    revision: u64,
+    to_step: String,
+    reason: String,
+    #[serde(default)]
+    fork: bool,
+}
+
+pub(super) fn tool() -> Tool {
+    session_tool(
+        "workflow_rewind",
+        "Go back to a step",
+        "Goes back to a step that the session has been at, when later work shows that it must be done anew. History is \
+         kept; what came after it no longer counts. With fork, a new session begins there instead.",
+        writing(false),
+        json!({
+            "type": "object",
+            "properties": {
+                "sessionId": session_id_schema(),
+                "revision": revision_schema(),
+                "toStep": id_schema("A finished step, or the current one"),
+                "reason": {"type": "string", "minLength": 1},
+                "fork": {"type": "boolean"},
+            },
+            "required": ["sessionId", "revision", "toStep", "reason"],
+            "additionalProperties": false,
+        }),
+        json!({}),
+    )
+}
+
+pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+    if arguments.reason.trim().is_empty() {
+        let details = "reason must not be empty".to_owned();
+        return Err(Refusal::InvalidParams { details, hint: None });
+    }
+    let open = app.sessions().get()?;
+    // It reads the whole log.
+    Ok(Carried::Later(Box::new(move || {
+        rewind(&open, &arguments).unwrap_or_else(|refusal| refused(&refusal))
+    })))
+}
+
+fn rewind(open: &Open, arguments: &Arguments) -> Result<Outcome, Refusal> {
+    let Arguments { session_id: id, revision, to_step, reason, fork } = arguments;
+    let sessions = &open.sessions;
+    let session = if *fork {
+        let (key, owner) = (Some(fork_key(arguments)), open.user.clone());
+        let new = NewIds { id: new_id()?, owner, key, time: now() };
+        sessions.fork(id, *revision, to_step, reason, new)
+    } else {
+        sessions.rewind(id, *revision, to_step, reason, now())
+    };
+    let session = session.map_err(|error| refusal(id, error))?;
+    let before = if *fork {
+        format!("A copy of session `{id}`, from step `{to_step}` on.")
+    } else {
+        format!("Back at step `{to_step}`.")
+    };
+    let answer = Answer::of(&session)?;
+    Ok(answer.outcome(&format!("{before}\n\n{}", answer.text()), &()))
+}
+
+/// The same call again, after its answer was lost, gets the same copy.
+fn fork_key(arguments: &Arguments) -> String {
+    let Arguments { session_id, revision, to_step, reason, .. } = arguments;
+    let call = json!([session_id, revision, to_step, reason]).to_string();
+    let digest = Sha256::digest(call.as_bytes());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("fork:{digest}")
+}

@@ -1,0 +1,142 @@
+//! What the tools answer about a session: one shape for a machine, and a text that is enough without it.
+
+use engine::{View, view};
+use mcp::Outcome;
+use mcp::content::Tool;
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::sessions::Session;
+
+use crate::error::Refusal;
+use crate::sessions::{Denied, Standing};
+
+/// A session as its caller may see it. Steps that come later are not in it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Answer<'a> {
+    pub(crate) session_id: &'a str,
+    #[serde(flatten)]
+    pub(crate) view: View<'a>,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn of(session: &'a Session) -> Result<Self, Refusal> {
+        let mut view = view(&session.workflow, &session.state).map_err(|refusal| {
+            let (why, at) = (Denied::Engine(refusal), Standing::of(session));
+            Refusal::Session { why, at }
+        })?;
+        if let Some(waiting) = &view.waiting {
+            view.guidance.prompt = ask_user(&session.id, waiting.step_id);
+        }
+        Ok(Self { session_id: &session.id, view })
+    }
+
+    /// Where the session stands and what to do, for an agent to read.
+    pub(crate) fn text(&self) -> String {
+        let Self { session_id, view } = self;
+        let (revision, prompt) = (view.revision, &view.guidance.prompt);
+        let Some(step) = &view.step else {
+            return format!(
+                "Session `{session_id}` is complete (revision {revision}).\n\n{prompt}"
+            );
+        };
+        if view.waiting.is_some() {
+            return format!("Session `{session_id}`, revision {revision}. {prompt}");
+        }
+        format!(
+            "Session `{session_id}`, revision {revision}.\n\nStep `{}`: {}\n\n{prompt}\n\nThen hand in your output: \
+             {}.",
+            step.id,
+            step.title,
+            self.call()
+        )
+    }
+
+    /// The call that hands in the current step.
+    pub(crate) fn call(&self) -> String {
+        let Self { session_id, view: View { revision, step, .. } } = self;
+        let step = step.as_ref().map(|step| step.id).unwrap_or_default();
+        format!(
+            "workflow_advance with sessionId `{session_id}`, revision {revision}, stepId `{step}`"
+        )
+    }
+
+    /// The result of a tool: a few words, and more fields for a machine.
+    pub(crate) fn outcome(&self, text: &str, more: &impl Serialize) -> Outcome {
+        Outcome::Tool { text: text.into(), structured: self.json(more) }
+    }
+
+    /// The session and more about it.
+    pub(crate) fn json(&self, more: &impl Serialize) -> String {
+        #[derive(Serialize)]
+        struct All<'a, M> {
+            #[serde(flatten)]
+            answer: &'a Answer<'a>,
+            #[serde(flatten)]
+            more: &'a M,
+        }
+        serde_json::to_string(&All { answer: self, more }).unwrap_or_default()
+    }
+}
+
+/// What an agent does while a person has to decide. No tool of an agent's decides it.
+fn ask_user(session: &str, step: &str) -> String {
+    format!(
+        "The output of step `{step}` passed its checks and waits for a person to confirm it; you cannot do that \
+         yourself. Tell your user that it waits, show them the output, and ask them to run \
+         `workflowlookup session approve {session}` or `workflowlookup session reject {session} --reason \"…\"`. \
+         Once they have decided, call workflow_status."
+    )
+}
+
+/// A tool of sessions, which has no method of its own: the product's first protocol has none of them.
+pub(super) fn session_tool(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: Value,
+    input_schema: Value,
+    more: Value,
+) -> Tool {
+    let mut properties = json!({
+        "sessionId": {"type": "string"},
+        "workflowId": {"type": "string"},
+        "revision": {"type": "integer"},
+        "isComplete": {"type": "boolean"},
+        "step": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+        "guidance": {"type": "object", "properties": {"prompt": {"type": "string"}}},
+        "waiting": {"type": "object", "description": "A person has to confirm this step"},
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut properties, more) {
+        all.extend(more);
+    }
+    Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        // A list of sessions has nothing of this, so nothing is required.
+        output_schema: json!({"type": "object", "properties": properties}),
+        annotations,
+        examples: None,
+        is_method: false,
+    }
+}
+
+/// A tool that writes, and takes nothing away.
+pub(super) fn writing(is_idempotent: bool) -> Value {
+    json!({
+        "readOnlyHint": false,
+        "destructiveHint": false,
+        "idempotentHint": is_idempotent,
+        "openWorldHint": false,
+    })
+}
+
+pub(super) fn session_id_schema() -> Value {
+    json!({"type": "string", "description": "As workflow_start returned it"})
+}
+
+pub(super) fn revision_schema() -> Value {
+    json!({"type": "integer", "minimum": 0, "description": "Of the last answer"})
+}
