@@ -59,9 +59,9 @@ fn seen_by_all(report: &str) -> String {
     let (connected, seen) = report.split_once('\n').unwrap();
     insta::allow_duplicates! {
         insta::assert_snapshot!(seen, @"
-        tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint
+        tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint, workflow_start, workflow_advance, workflow_status, workflow_rewind
         resources: 10, first workflow-schema://definition
-        templates: workflow://{id}
+        templates: workflow://{id}, session://{id}
         prompts: ai-task-implementation, build-feature, handle-incident, investigate-bug, prepare-release, refactor-safely, review-change, write-a-workflow, write-documentation
         read workflow://write-documentation: application/json, Write Documentation
         prompt: - Who will read this, and what are they trying to do at that moment? Operators.

@@ -54,7 +54,7 @@ fn all_is_well_where_it_is() {
     ok: your folder `[ROOT]/home/.local/share/workflowlookup/workflows` does not exist, and need not
     ok: the project's folder `workflows` does not exist, and need not
     ok: the project's folder `.workflowlookup/workflows` does not exist, and need not
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 5 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     0 problems, 0 warnings
@@ -95,7 +95,7 @@ fn all_workflows_are_counted_on_however_many_pages() {
     }
     let done = doctor(&place, &["--no-bundled", "--json"]);
     let handshake = about(&done, "handshake").join("\n");
-    assert!(handshake.contains(" 5 tools, 120 workflows,"), "{handshake}");
+    assert!(handshake.contains(" 9 tools, 120 workflows,"), "{handshake}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn sources_that_were_asked_for_must_be_there() {
     problem: the folder `typo` does not exist
       try: create it, or correct `--workflows`
     ok: nobody but their owners and groups can write the workflows' files and folders
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 5 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     3 problems, 0 warnings
@@ -158,7 +158,7 @@ fn broken_and_hidden_workflows_are_named() {
     ok: the project's folder `.workflowlookup/workflows` does not exist, and need not
     note: `workflows/deep/ours.yaml` hides `handle-incident.json`: both are `handle-incident`
     ok: nobody but their owners and groups can write the workflows' files and folders
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 5 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     3 problems, 0 warnings
@@ -242,7 +242,7 @@ fn folders_without_permission_are_problems() {
     warning: there is no workflow to hand out
       try: `workflowlookup new ID` writes one to start from
     ok: nobody but their owners and groups can write the workflows' files and folders
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 5 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
     warning: Cursor: `.cursor/mcp.json` cannot be read: Permission denied (os error 13)
       try: the client may not be able to read it either
     3 problems, 2 warnings

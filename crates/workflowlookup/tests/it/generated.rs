@@ -47,7 +47,7 @@ fn generated_tools_page() {
     let done = Place::new().run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
     let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
     let tools = answer["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 5);
+    assert_eq!(tools.len(), 9);
     let mut page = "# The tools\n\nMade from `tools/list`, as an agent sees it.\n".to_owned();
     for tool in tools {
         let text = |field: &str| tool[field].as_str().unwrap();
@@ -56,7 +56,8 @@ fn generated_tools_page() {
         let schema = &tool["inputSchema"];
         page.push_str("\n| argument | type | | what it is |\n|---|---|---|---|\n");
         for (name, argument) in schema["properties"].as_object().unwrap() {
-            let is_required = schema["required"].as_array().unwrap().contains(&json!(name));
+            let required = schema["required"].as_array();
+            let is_required = required.is_some_and(|names| names.contains(&json!(name)));
             let required = if is_required { "required" } else { "" };
             let kind = argument["type"].as_str().unwrap();
             let what = argument["description"].as_str().unwrap_or_default();

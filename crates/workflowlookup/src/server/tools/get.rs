@@ -20,7 +20,7 @@ pub(super) fn tool() -> Tool {
         name: "workflow_get",
         title: "Get a workflow",
         description: "Returns a workflow's whole definition. To work through one you do not need it: \
-            workflow_next hands you each step when it is due.",
+            workflow_start begins a session, which hands you each step when it is due.",
         input_schema: json!({
             "type": "object",
             "properties": {"id": id_schema("The workflow's id")},

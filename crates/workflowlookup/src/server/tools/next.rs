@@ -24,8 +24,8 @@ pub(super) fn tool() -> Tool {
     Tool {
         name: "workflow_next",
         title: "Get the next step",
-        description: "Hands you the next step of a workflow: what to do, and what your output will be checked for. \
-            Do the step, check it with workflow_validate, add its id to completedSteps (unless the prompt says \
+        description: "For when you keep track yourself, without a session: hands you the next step, and what your output \
+            will be checked for. Do the step, check it with workflow_validate, add its id to completedSteps (unless the prompt says \
             otherwise) and call again, until isComplete. Put what you learn into context (the prompts say which variables); merge an answer's \
             `state` into context too.",
         input_schema: json!({
