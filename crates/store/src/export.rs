@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::chain::{Chain, Hash, Link, Root};
 use crate::error::Error;
+use crate::indent::indented;
 use crate::model::{Definition, Event, Head, Meta, Status, Version};
 use crate::read;
 use crate::verify::{Flaw, verify};
@@ -60,6 +61,19 @@ pub struct ExportedEvent {
     pub body: Box<RawValue>,
     /// In hexadecimal.
     pub hash: String,
+}
+
+impl ExportedLog {
+    /// The document, for people and for [`crate::Store::import`].
+    pub fn to_text(&self) -> Result<String, Error> {
+        let unwritable = |error: serde_json::Error| Error::Damaged(error.to_string());
+        let text = match indented(&serde_json::to_string(self).map_err(unwritable)?) {
+            Some(text) => text,
+            // An event that came with white space keeps it: its hash was made with it.
+            None => serde_json::to_string_pretty(self).map_err(unwritable)?,
+        };
+        Ok(text + "\n")
+    }
 }
 
 pub(crate) fn export(

@@ -10,6 +10,7 @@ mod create;
 mod error;
 mod export;
 mod import;
+mod indent;
 mod index;
 pub mod limits;
 mod list;

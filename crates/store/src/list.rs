@@ -1,7 +1,7 @@
 //! Lists of sessions, newest first, a page at a time. Every filter has an index, so that a page costs the same
 //! however many sessions there are.
 
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, ToSql, params};
 
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
@@ -58,6 +58,13 @@ pub(crate) const ALL: &str = list_sql!("");
 pub(crate) const BY_OWNER: &str = list_sql!("owner = ?4 AND ");
 pub(crate) const BY_WORKFLOW: &str = list_sql!("workflow = ?4 AND ");
 pub(crate) const BY_OWNER_AND_WORKFLOW: &str = list_sql!("owner = ?4 AND workflow = ?5 AND ");
+pub(crate) const BY_BEGINNING: &str = concat!(
+    "SELECT ",
+    meta_columns!(),
+    " FROM sessions WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
+);
+/// Comes after every sign that an id may have.
+const AFTER_IDS: char = '\u{7f}';
 
 pub(crate) fn list(connection: &Connection, filter: &Filter) -> Result<Page, Error> {
     let limit = filter.limit.min(PAGE_MAX);
@@ -89,4 +96,16 @@ pub(crate) fn list(connection: &Connection, filter: &Filter) -> Result<Page, Err
     found.truncate(limit);
     let next = found.last().filter(|_| follows).map(|(number, _)| Cursor(*number));
     Ok(Page { sessions: found.into_iter().map(|(_, meta)| meta).collect(), next })
+}
+
+/// The sessions whose ids begin so, in the order of ids.
+pub(crate) fn beginning_with(
+    connection: &Connection,
+    beginning: &str,
+    limit: usize,
+) -> Result<Vec<Meta>, Error> {
+    let end = format!("{beginning}{AFTER_IDS}");
+    let mut statement = connection.prepare_cached(BY_BEGINNING)?;
+    let found = statement.query_map(params![beginning, end, limit.min(PAGE_MAX)], meta_of)?;
+    Ok(found.collect::<Result<_, _>>()?)
 }

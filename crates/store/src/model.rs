@@ -99,6 +99,14 @@ impl Status {
         }
     }
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Complete => "complete",
+        }
+    }
+
     pub(crate) fn of(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.number() == number)
     }

@@ -9,6 +9,8 @@ use crate::index::index;
 pub(crate) const FINISHED: &str =
     "SELECT number, definition FROM sessions INDEXED BY sessions_finished
     WHERE status = 2 AND touched < ?1 ORDER BY touched LIMIT ?2";
+pub(crate) const COUNT_FINISHED: &str =
+    "SELECT count(*) FROM sessions INDEXED BY sessions_finished WHERE status = 2 AND touched < ?1";
 pub(crate) const DELETE_WORDS: &str =
     "DELETE FROM words WHERE rowid IN (SELECT id FROM events WHERE session = ?1)";
 pub(crate) const DELETE_EVENTS: &str = "DELETE FROM events WHERE session = ?1";
@@ -40,4 +42,10 @@ pub(crate) fn prune(connection: &Connection, pruning: &Pruning) -> Result<usize,
         connection.prepare_cached(DELETE_DEFINITION)?.execute([definition])?;
     }
     Ok(finished.len())
+}
+
+/// How many would go, if all were to.
+pub(crate) fn count(connection: &Connection, older_than: u64) -> Result<usize, Error> {
+    let mut statement = connection.prepare_cached(COUNT_FINISHED)?;
+    Ok(statement.query_row([older_than], |row| row.get(0))?)
 }

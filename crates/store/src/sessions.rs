@@ -9,7 +9,7 @@ use engine::{Checker, Command, Decision, Origin, Refusal, State, Submission, dec
 use workflow::{Context, Workflow};
 
 use crate::error::Error as StoreError;
-use crate::model::{Append, Created, Definition, NewSession, Version};
+use crate::model::{Append, Created, Definition, NewSession, Status, Version};
 use crate::store::Store;
 
 mod history;
@@ -458,6 +458,10 @@ pub struct NewIds {
 }
 
 impl Session {
+    pub fn status(&self) -> Status {
+        head(&self.state).status
+    }
+
     fn refused(self: &Arc<Self>, refusal: Refusal) -> Error {
         Error::Refused { refusal, session: Some(Arc::clone(self)) }
     }

@@ -12,9 +12,9 @@ use crate::export::{ExportedLog, export};
 use crate::import;
 use crate::index::has_waiting;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
-use crate::list::{Filter, Page, list};
+use crate::list::{Filter, Page, beginning_with, list};
 use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
-use crate::prune::Pruning;
+use crate::prune::{self, Pruning};
 use crate::read;
 use crate::readers::Readers;
 use crate::schema;
@@ -103,6 +103,11 @@ impl Store {
         self.0.readers.read(|connection| list(connection, filter))
     }
 
+    /// The sessions whose ids begin so, in the order of ids: for people, who do not type a whole one.
+    pub fn beginning_with(&self, beginning: &str, limit: usize) -> Result<Vec<Meta>, Error> {
+        self.0.readers.read(|connection| beginning_with(connection, beginning, limit))
+    }
+
     /// Sessions that have all words of the query (beginnings count, from three letters on) in their workflow and
     /// goal, or in one event. The last that matched comes first.
     pub fn search(
@@ -147,6 +152,12 @@ impl Store {
             }
         }
         Ok(removed)
+    }
+
+    /// How many sessions [`Store::prune`] would remove without a limit.
+    pub fn prunable(&self, older_than: u64) -> Result<usize, Error> {
+        limits::number("time", older_than)?;
+        self.0.readers.read(|connection| prune::count(connection, older_than))
     }
 
     pub fn export(&self, session: &str) -> Result<ExportedLog, Error> {

@@ -18,6 +18,7 @@ mod config_file;
 mod connect;
 mod context;
 mod doctor;
+mod input;
 mod jsonc;
 mod list;
 mod new;
@@ -25,11 +26,13 @@ mod next;
 mod program;
 mod schema;
 mod serve;
+mod session;
 mod show;
 mod source_options;
 mod sources;
 mod terminal;
 mod validate;
+mod words;
 
 pub(crate) use source_options::SourceOptions;
 pub(crate) use terminal::Terminal;
@@ -59,6 +62,7 @@ enum Command {
     Validate(validate::Arguments),
     Next(next::Arguments),
     Check(check::Arguments),
+    Session(session::Arguments),
     New(new::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
@@ -128,6 +132,7 @@ impl Command {
             Self::Validate(arguments) => validate::run(&arguments, terminal),
             Self::Next(arguments) => next::run(&arguments, sources, terminal),
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
+            Self::Session(arguments) => session::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
             Self::Schema(arguments) => schema::run(&arguments, terminal),
             Self::Completions(arguments) => completions::run(&arguments, terminal),
@@ -143,6 +148,7 @@ impl Command {
             Self::Validate(arguments) => arguments.json,
             Self::Next(arguments) => arguments.json,
             Self::Check(arguments) => arguments.json,
+            Self::Session(arguments) => arguments.wants_json(),
             Self::Serve(_)
             | Self::Connect(_)
             | Self::New(_)

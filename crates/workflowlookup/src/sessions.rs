@@ -86,6 +86,9 @@ impl LazySessions {
     }
 }
 
+/// The end of the year 9999: what comes later cannot be written as a date.
+const LAST_TIME: u64 = 253_402_300_799_999;
+
 /// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -94,6 +97,10 @@ pub(crate) fn now() -> u64 {
 
 /// A time of ours for people: UTC, to the second.
 pub(crate) fn time_text(time: u64) -> String {
+    // An imported log may say anything.
+    if time > LAST_TIME {
+        return "after the year 9999".to_owned();
+    }
     let time = UNIX_EPOCH + std::time::Duration::from_millis(time);
     humantime::format_rfc3339_seconds(time).to_string()
 }
@@ -116,4 +123,17 @@ pub(crate) fn new_id() -> Result<String, Refusal> {
 /// Who we work for: the local user.
 fn user() -> String {
     whoami::username().unwrap_or_else(|_| "somebody".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_can_be_written() {
+        assert_eq!(time_text(0), "1970-01-01T00:00:00Z");
+        assert_eq!(time_text(LAST_TIME), "9999-12-31T23:59:59Z");
+        assert_eq!(time_text(LAST_TIME + 1), "after the year 9999");
+        assert_eq!(time_text(u64::MAX), "after the year 9999");
+    }
 }

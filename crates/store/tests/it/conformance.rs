@@ -26,6 +26,7 @@ macro_rules! conformance {
             answers_are_found_by_revision
             events_come_in_pages
             lists_come_newest_first_in_stable_pages
+            the_beginning_of_an_id_finds_its_session
             what_was_written_since_is_told
             words_find_sessions
             a_query_is_only_words
@@ -269,6 +270,23 @@ pub(crate) fn lists_come_newest_first_in_stable_pages(store: Store) {
     assert_eq!(rest, newest[10..].iter().filter(|id| *id != "s02").cloned().collect::<Vec<_>>());
 }
 
+pub(crate) fn the_beginning_of_an_id_finds_its_session(store: Store) {
+    for id in ["abca", "abc", "abcz", "abd", "ABC", "ab", "abc-1", "abc:1", "abc_1"] {
+        store.create_now(session(id)).unwrap();
+    }
+    let found = |beginning: &str, limit| -> Vec<String> {
+        let found = store.beginning_with(beginning, limit).unwrap();
+        found.into_iter().map(|meta| meta.id).collect()
+    };
+    assert_eq!(found("abc", 10), ["abc", "abc-1", "abc:1", "abc_1", "abca", "abcz"]);
+    assert_eq!(found("abc", 2), ["abc", "abc-1"]);
+    assert_eq!(found("abcz", 10), ["abcz"]);
+    assert_eq!(found("", 20).len(), 9);
+    for odd in ["abcd", "abc%", "abc*", "ä", "\u{7f}", "abc\0"] {
+        assert_eq!(found(odd, 10), [""; 0], "{odd}");
+    }
+}
+
 pub(crate) fn what_was_written_since_is_told(store: Store) {
     let start = store.mark().unwrap();
     assert_eq!(store.changes(start), Ok((start, Vec::new())));
@@ -409,11 +427,12 @@ pub(crate) fn only_old_and_complete_sessions_are_pruned(store: Store) {
             store.append_now(Append { head, event, snapshot, time, ..append(&id, 1) }).unwrap();
         }
     }
-    assert_eq!(store.prune(2_000, 100), Ok(0));
+    assert_eq!((store.prunable(2_000), store.prune(2_000, 100)), (Ok(0), Ok(0)));
+    assert_eq!(store.prunable(u64::from(u32::MAX)), Ok(12));
     // The oldest go first, as many as were asked for.
     assert_eq!(store.prune(u64::from(u32::MAX), 1), Ok(1));
     assert_eq!(store.meta("s2-0"), Ok(None));
-    assert_eq!(store.prune(2_010, 100), Ok(9));
+    assert_eq!((store.prunable(2_010), store.prune(2_010, 100)), (Ok(9), Ok(9)));
     for copy in 0..12 {
         let id = format!("s2-{copy}");
         assert_eq!(store.meta(&id).unwrap().is_none(), copy < 10);

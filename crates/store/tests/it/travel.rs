@@ -79,6 +79,23 @@ fn formatting_the_document_does_no_harm() {
 }
 
 #[test]
+fn the_text_of_a_log_is_readable_and_taken() {
+    let (_here, from) = sample();
+    let spaced = Append { event: event("{ \"n\":\n4 }"), ..append("a", 4) };
+    for is_spaced in [false, true] {
+        if is_spaced {
+            from.append_now(spaced.clone()).unwrap();
+        }
+        let text = from.export("a").unwrap().to_text().unwrap();
+        assert_eq!(text.contains("\"number\": 1.5,\n"), !is_spaced);
+        let log: ExportedLog = serde_json::from_str(&text).unwrap();
+        let (_there, to) = store(None);
+        to.import(&log, &|_| None).unwrap();
+        assert_eq!(to.events("a", 1, 100), from.events("a", 1, 100));
+    }
+}
+
+#[test]
 fn a_changed_document_is_refused() {
     let (_here, from) = sample();
     let sound = serde_json::to_value(from.export("a").unwrap()).unwrap();

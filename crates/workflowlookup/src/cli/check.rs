@@ -1,16 +1,13 @@
 //! `check ID STEP --output FILE`: whether what a step produced is good.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::context::ContextOption;
+use super::input;
 use super::terminal::{DIM, GREEN, RED};
-use super::{Ended, Failure, Outcome, SourceOptions, Terminal};
-use crate::error::Refusal;
+use super::{Ended, Outcome, SourceOptions, Terminal};
 
 /// The largest output that is read, in bytes.
 const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -45,7 +42,7 @@ pub(crate) fn run(
     let app = sources.open(terminal)?;
     let snapshot = app.snapshot();
     let context = arguments.context.read()?;
-    let output = read_output(&arguments.output)?;
+    let output = input::read(&arguments.output, "output", OUTPUT_BYTES_MAX)?;
     let verdict = app.check(&snapshot, &arguments.id, &arguments.step, &output, &context)?;
     let outcome = if verdict.valid { Outcome::Good } else { Outcome::Bad };
     if arguments.json {
@@ -65,27 +62,4 @@ pub(crate) fn run(
         terminal.line(&format!("  - {suggestion}"))?;
     }
     Ok(outcome)
-}
-
-fn read_output(path: &Path) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        let read = io::stdin().lock().take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.context("cannot read standard input")?;
-    } else {
-        let file = File::open(path);
-        let read = file.and_then(|file| file.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes));
-        read.map_err(|error| Refusal::InvalidParams {
-            details: format!("the output `{}` cannot be read: {error}", path.display()),
-            hint: Some("name a file, or `-` for standard input".to_owned()),
-        })?;
-    }
-    if bytes.len() as u64 > OUTPUT_BYTES_MAX {
-        return Err(refused(format!("the output is larger than {OUTPUT_BYTES_MAX} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| refused("the output is not UTF-8 text".to_owned()))
-}
-
-fn refused(details: String) -> Failure {
-    Refusal::InvalidParams { details, hint: None }.into()
 }

@@ -13,6 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::terminal::{DIM, GREEN, RED, YELLOW};
+use super::words::plural;
 use super::{Ended, Outcome, SourceOptions, Terminal};
 
 /// Check the sources, their permissions, the server and the clients' configurations
@@ -123,8 +124,4 @@ fn print(checks: &[Check], terminal: &mut Terminal) -> io::Result<()> {
     }
     // The next part may take a while.
     terminal.flush()
-}
-
-fn plural(number: usize, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }

@@ -47,6 +47,16 @@ impl Terminal {
         self.flush()
     }
 
+    /// Prints JSON to the byte, for a file or another program. Only a terminal gets what would steer it escaped.
+    pub(crate) fn verbatim(&mut self, json: &str) -> io::Result<()> {
+        if self.is_terminal {
+            return self.text(&escaped(json));
+        }
+        self.flush()?;
+        // Past the stream that takes colours out: it would take more.
+        io::stdout().lock().write_all(json.as_bytes())
+    }
+
     /// A line with a word in front that says how it is meant.
     pub(crate) fn labelled(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
         writeln!(self.out, "{style}{label}{style:#}: {}", harmless(text))

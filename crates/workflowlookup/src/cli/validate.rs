@@ -14,6 +14,7 @@ use workflow::finding::render;
 use workflow::{Code, Finding, Format, Severity};
 
 use super::terminal::{DIM, GREEN, RED, YELLOW};
+use super::words::plural;
 use super::{Ended, Outcome, Terminal};
 use crate::error::Refusal;
 
@@ -152,10 +153,6 @@ fn print(examinations: &[Examination], terminal: &mut Terminal) -> io::Result<Ta
     }
     terminal.flush()?;
     Ok(tally)
-}
-
-fn plural(number: usize, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Checks again after each edit, until the process is ended. Prints only where something is different.

@@ -19,14 +19,7 @@ fn generated_command_line_page() {
     let place = Place::new();
     let help = |arguments: &[&str]| place.run(arguments).stdout;
     let main = help(&["--help"]);
-    let commands: Vec<&str> = main
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .collect();
+    let commands = commands_in(&main);
     assert!(commands.len() >= 9, "{commands:?}");
     let mut page = format!(
         "# The command line\n\nMade from `--help`.\n\nThe exit status is 0 where all is well, 1 where \
@@ -36,8 +29,21 @@ fn generated_command_line_page() {
         let help = help(&[command, "--help"]);
         assert!(help.contains("Example"), "{command} has no example");
         page.push_str(&format!("\n## {command}\n\n```text\n{help}```\n"));
+        for verb in commands_in(&help) {
+            let help = place.run(&[command, verb, "--help"]).stdout;
+            assert!(help.contains("Example"), "{command} {verb} has no example");
+            page.push_str(&format!("\n### {command} {verb}\n\n```text\n{help}```\n"));
+        }
     }
     assert_current("docs/command-line.md", &page);
+}
+
+/// The commands that a help text names.
+fn commands_in(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines.take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").collect()
 }
 
 #[test]

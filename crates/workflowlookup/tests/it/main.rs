@@ -11,6 +11,7 @@ mod doctor;
 mod generated;
 mod listing;
 mod serving;
+mod session_commands;
 mod transcripts;
 mod walking;
 

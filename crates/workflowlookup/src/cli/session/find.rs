@@ -1,0 +1,74 @@
+//! Which session is meant: its id, or as much of the beginning of it as only this one has.
+
+use std::sync::Arc;
+
+use clap::Args;
+use store::sessions::Session;
+
+use super::open_if_any;
+use crate::cli::SourceOptions;
+use crate::error::Refusal;
+use crate::sessions::{Open, from_store, refusal};
+
+/// Less than this could be the beginning of anything.
+const BEGINNING_CHARS_MIN: usize = 4;
+/// How many sessions are named where several are meant.
+const CANDIDATES_MAX: usize = 5;
+
+/// The argument that all commands about one session have.
+#[derive(Debug, Args)]
+pub(super) struct SessionId {
+    /// The session's id, as `session list` shows it, or its first letters (at least 4)
+    pub(super) id: String,
+}
+
+/// A session that is there.
+pub(super) struct Found {
+    pub(super) open: Arc<Open>,
+    pub(super) id: String,
+}
+
+impl SessionId {
+    pub(super) fn find(&self, sources: &SourceOptions) -> Result<Found, Refusal> {
+        let Some(open) = open_if_any(sources)? else { return Err(self.not_found()) };
+        let id = self.find_in(&open)?;
+        Ok(Found { open, id })
+    }
+
+    pub(super) fn find_in(&self, open: &Open) -> Result<String, Refusal> {
+        let store = open.sessions.store();
+        let typed = &*self.id;
+        // A whole id is one, also where others begin with it.
+        if store.meta(typed).map_err(|error| from_store(&error))?.is_some() {
+            return Ok(typed.to_owned());
+        }
+        if typed.chars().count() < BEGINNING_CHARS_MIN {
+            return Err(self.not_found());
+        }
+        let found = store.beginning_with(typed, CANDIDATES_MAX + 1);
+        let mut found = found.map_err(|error| from_store(&error))?;
+        match found.len() {
+            0 => Err(self.not_found()),
+            1 => Ok(found.swap_remove(0).id),
+            many => {
+                let named = found.iter().take(CANDIDATES_MAX).map(|meta| format!("`{}`", meta.id));
+                let named: Vec<String> = named.collect();
+                let more = if many > CANDIDATES_MAX { " and more" } else { "" };
+                Err(Refusal::InvalidParams {
+                    details: format!("`{typed}` begins several ids: {}{more}", named.join(", ")),
+                    hint: Some("type more of the one that you mean".to_owned()),
+                })
+            }
+        }
+    }
+
+    fn not_found(&self) -> Refusal {
+        Refusal::SessionNotFound { id: self.id.clone() }
+    }
+}
+
+impl Found {
+    pub(super) fn session(&self) -> Result<Arc<Session>, Refusal> {
+        self.open.sessions.open(&self.id).map_err(|error| refusal(&self.id, error))
+    }
+}

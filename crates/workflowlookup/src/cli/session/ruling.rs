@@ -1,0 +1,50 @@
+//! What `approve` and `reject` share: what waits for a person, and who decides.
+
+use std::io;
+
+use engine::{Channel, Decision, Refusal as EngineRefusal, Submission};
+use store::sessions::Session;
+
+use super::find::Found;
+use super::story::step_name;
+use crate::cli::Terminal;
+use crate::cli::terminal::{DIM, HEADING};
+use crate::cli::words::one_line;
+use crate::error::Refusal;
+use crate::sessions::{Denied, Standing};
+
+const NAME_CHARS_MAX: usize = 100;
+
+/// What waits, or why there is nothing to decide.
+pub(super) fn waiting(session: &Session) -> Result<&Submission, Refusal> {
+    session.state.waiting.as_ref().ok_or_else(|| Refusal::Session {
+        why: Denied::Engine(EngineRefusal::NotWaiting),
+        at: Standing::of(session),
+    })
+}
+
+/// A decision of whoever sits here.
+pub(super) fn decision(found: &Found, reason: Option<&String>) -> Decision {
+    Decision { who: found.open.user.clone(), channel: Channel::Cli, reason: reason.cloned() }
+}
+
+/// The whole output, so that a person can decide.
+pub(super) fn print_waiting(
+    session: &Session,
+    submission: &Submission,
+    terminal: &mut Terminal,
+) -> io::Result<()> {
+    terminal.styled(HEADING, "Waiting for a person")?;
+    terminal.line(&format!("  the output of {}:", step_name(session, &submission.step)))?;
+    // The bar keeps what an agent wrote apart from what we say.
+    for line in submission.output.lines() {
+        terminal.line(format!("  │ {line}").trim_end())?;
+    }
+    if !submission.context.is_empty() {
+        terminal.styled(DIM, "  and what it reports besides:")?;
+        for (name, value) in &submission.context {
+            terminal.line(&format!("  │ {} = {value}", one_line(name, NAME_CHARS_MAX)))?;
+        }
+    }
+    Ok(())
+}

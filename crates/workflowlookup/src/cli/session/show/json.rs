@@ -1,0 +1,99 @@
+//! A session for a program. These names are promised in `docs/json-output.md`.
+
+use engine::{Event, Origin, Submission};
+use serde::Serialize;
+use store::{Status, Version};
+use workflow::Context;
+
+use crate::cli::session::story::{Story, Told};
+use crate::sessions::time_text;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document<'a> {
+    session_id: &'a str,
+    workflow_id: &'a str,
+    workflow_name: &'a str,
+    workflow_version: &'a str,
+    goal: Option<&'a str>,
+    owner: &'a str,
+    status: Status,
+    step_id: Option<&'a str>,
+    revision: u64,
+    attempts: u32,
+    began: String,
+    touched: String,
+    waiting: Option<Handed<'a>>,
+    context: &'a Context,
+    completed: &'a [String],
+    forked_from: Option<&'a Origin>,
+    events: Vec<Entry<'a>>,
+    flaws: &'a [String],
+}
+
+/// What waits for a person.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Handed<'a> {
+    step_id: &'a str,
+    output: &'a str,
+    context: &'a Context,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    number: Version,
+    time: String,
+    step_id: Option<&'a str>,
+    attempt: Option<u32>,
+    superseded_by: Option<Version>,
+    /// As it is stored.
+    event: &'a Event,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn of(story: &'a Story) -> Self {
+        let session = &*story.session;
+        let state = &session.state;
+        Self {
+            session_id: &session.id,
+            workflow_id: &state.workflow_id,
+            workflow_name: &session.workflow.name,
+            workflow_version: &session.workflow.version,
+            goal: state.goal.as_deref(),
+            owner: &session.owner,
+            status: session.status(),
+            step_id: state.step.as_deref(),
+            revision: state.revision,
+            attempts: state.attempts,
+            began: time_text(story.began()),
+            touched: time_text(story.touched()),
+            waiting: state.waiting.as_ref().map(Handed::of),
+            context: &state.context,
+            completed: &state.completed,
+            forked_from: story.origin(),
+            events: story.events.iter().map(Entry::of).collect(),
+            flaws: &story.flaws,
+        }
+    }
+}
+
+impl<'a> Handed<'a> {
+    fn of(Submission { step, output, context }: &'a Submission) -> Self {
+        Self { step_id: step, output, context }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of(told: &'a Told) -> Self {
+        Self {
+            number: told.version,
+            time: time_text(told.time),
+            step_id: told.step.as_deref(),
+            attempt: told.attempt,
+            superseded_by: told.superseded_by,
+            event: &told.event,
+        }
+    }
+}

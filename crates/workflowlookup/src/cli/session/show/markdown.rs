@@ -1,0 +1,226 @@
+//! A session as a report that a person attaches to a review: what was produced, who decided, what did not count in
+//! the end, and whether the log can be believed.
+
+use std::fmt::Write as _;
+
+use engine::{Decision, Submission};
+use store::Version;
+use workflow::{Context, Step};
+
+use super::chapters::{Chapter, Ending, Failure, Why, Work, chapters};
+use super::marks::{code, fenced, inline, line};
+use crate::cli::session::story::{Story, Told, decider};
+use crate::cli::words::plural;
+use crate::sessions::time_text;
+
+pub(super) fn report(story: &Story) -> String {
+    let session = &*story.session;
+    let mut report = Report { story, text: String::new() };
+    report.paragraph(&format!("# Session report: {}", inline(&session.workflow.name)));
+    report.facts();
+    if let Some(submission) = &session.state.waiting {
+        report.waiting(submission);
+    }
+    report.paragraph("## Steps");
+    let chapters = chapters(story);
+    if chapters.is_empty() {
+        report.paragraph("Nothing was handed in yet.");
+    }
+    let mut number = 0;
+    for chapter in &chapters {
+        match chapter {
+            Chapter::Work(work) => {
+                number += 1;
+                report.work(number, work);
+            }
+            Chapter::Back { told, reason } => report.back(told, reason),
+        }
+    }
+    if !session.state.context.is_empty() {
+        report.paragraph("## Context");
+        report.context(&session.state.context);
+    }
+    report.ending();
+    report.text
+}
+
+struct Report<'a> {
+    story: &'a Story,
+    text: String,
+}
+
+impl Report<'_> {
+    /// With an empty line between it and the one before.
+    fn paragraph(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text.trim_end_matches('\n'));
+        self.text.push('\n');
+    }
+
+    /// A step by its title and its id.
+    fn step(&self, id: &str) -> String {
+        match self.story.session.workflow.step(id).map(Step::title) {
+            Some(title) => format!("{} ({})", inline(title), code(id)),
+            None => code(id),
+        }
+    }
+
+    fn facts(&mut self) {
+        let session = &*self.story.session;
+        let state = &session.state;
+        let mut table = "| | |\n|---|---|\n".to_owned();
+        let mut fact = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(table, "| {name} | {value} |");
+        };
+        if let Some(goal) = &state.goal {
+            fact("Goal", inline(goal));
+        }
+        let version = inline(&session.workflow.version);
+        fact("Workflow", format!("{} {version}", code(&state.workflow_id)));
+        fact("Session", code(&session.id));
+        fact("Owner", inline(&session.owner));
+        fact("Status", session.status().name().to_owned());
+        if let Some(step) = &state.step {
+            fact("Stands at", self.step(step));
+        }
+        fact("Revision", state.revision.to_string());
+        fact("Began", time_text(self.story.began()));
+        fact("Last touched", time_text(self.story.touched()));
+        if let Some(origin) = self.story.origin() {
+            let (from, why) = (code(&origin.session), because(origin.reason.as_deref()));
+            fact("Copied from", format!("session {from} after its event {}{why}", origin.version));
+            let done: Vec<String> =
+                self.story.done_before().iter().map(|step| code(step)).collect();
+            if !done.is_empty() {
+                fact("Done before the copy", done.join(", "));
+            }
+        }
+        self.paragraph(&table);
+    }
+
+    fn waiting(&mut self, submission: &Submission) {
+        self.paragraph("## Waiting for a person");
+        let step = self.step(&submission.step);
+        self.paragraph(&format!(
+            "{step} passed its checks, and a person has to confirm its output:"
+        ));
+        self.paragraph(&fenced(&submission.output, ""));
+        if !submission.context.is_empty() {
+            self.paragraph("It reports besides:");
+            self.context(&submission.context);
+        }
+    }
+
+    fn context(&mut self, context: &Context) {
+        // What came out of JSON goes into it again.
+        let json = serde_json::to_string_pretty(context).unwrap_or_default();
+        self.paragraph(&fenced(&json, "json"));
+    }
+
+    /// A heading, and whether what is below it still counts.
+    fn heading(&mut self, prefix: &str, name: &str, superseded_by: Option<Version>) {
+        let Some(by) = superseded_by else {
+            return self.paragraph(&format!("### {prefix}{name}"));
+        };
+        self.paragraph(&format!("### {prefix}**Superseded:** {name}"));
+        self.paragraph(&format!(
+            "> The session went back at event {by}: this does not count any more."
+        ));
+    }
+
+    fn back(&mut self, told: &Told, reason: &str) {
+        let to = told.step.as_deref().map_or("the end".to_owned(), |step| self.step(step));
+        self.heading("", &format!("Back to {to}"), told.superseded_by);
+        let (time, why) = (time_text(told.time), because(Some(reason)));
+        let superseded = told.supersedes().unwrap_or_else(|| "nothing".to_owned());
+        self.paragraph(&format!(
+            "Event {}, {time}{why}. It supersedes {superseded}.",
+            told.version
+        ));
+    }
+
+    fn work(&mut self, number: usize, work: &Work<'_>) {
+        self.heading(&format!("{number}. "), &self.step(work.step), work.superseded_by);
+        match work.ending {
+            Ending::Open => self.paragraph("Not done: no output was accepted."),
+            Ending::Waiting { told, output } => {
+                let time = time_text(told.time);
+                let is_now = work.superseded_by.is_none();
+                let waits = if is_now { "waits" } else { "waited" };
+                self.paragraph(&format!(
+                    "Handed in {time}; it {waits} for a person to confirm it."
+                ));
+                // What waits now stands at the top already.
+                if !is_now {
+                    self.paragraph(&fenced(output, ""));
+                }
+            }
+            Ending::Accepted { told, output } => {
+                self.paragraph(&format!("Accepted {}.", time_text(told.time)));
+                self.paragraph(&fenced(output, ""));
+            }
+            Ending::Approved { told, output, decision } => {
+                self.paragraph(&format!(
+                    "Approved {} {}.",
+                    time_text(told.time),
+                    decided(decision)
+                ));
+                self.paragraph(&fenced(output, ""));
+            }
+        }
+        if !work.failures.is_empty() {
+            let is_done = !matches!(work.ending, Ending::Open);
+            self.paragraph(if is_done { "Tried before:" } else { "Tried so far:" });
+            let failures: String = work.failures.iter().map(failure).collect();
+            self.paragraph(&failures);
+        }
+    }
+
+    fn ending(&mut self) {
+        let events = plural(self.story.events.len(), "event");
+        self.paragraph("---");
+        if self.story.flaws.is_empty() {
+            self.paragraph(&format!(
+                "Verified: the chain of {events} holds, and their replay leads here."
+            ));
+            return;
+        }
+        let flaws: Vec<String> = self.story.flaws.iter().map(|flaw| inline(flaw)).collect();
+        self.paragraph(&format!(
+            "**Not verified:** the log of {events} is not as it was written: {}.",
+            flaws.join(", ")
+        ));
+    }
+}
+
+/// An entry of a list, with what was wrong below it.
+fn failure(Failure { told, why }: &Failure<'_>) -> String {
+    let time = time_text(told.time);
+    let attempt = told.attempt.unwrap_or(1);
+    let mut entry = format!("- Attempt {attempt}, {time}: ");
+    match why {
+        Why::Issues(issues) => {
+            entry.push_str("not accepted\n");
+            for issue in *issues {
+                entry.push_str(&format!("  - {}\n", line(issue)));
+            }
+        }
+        Why::Rejected(decision) => entry.push_str(&format!("rejected {}\n", decided(decision))),
+        Why::Replaced => entry.push_str("handed in anew before it was decided about\n"),
+    }
+    entry
+}
+
+fn decided(decision: &Decision) -> String {
+    format!("{}{}", inline(&decider(decision)), because(decision.reason.as_deref()))
+}
+
+fn because(reason: Option<&str>) -> String {
+    match reason.map(inline).filter(|reason| !reason.is_empty()) {
+        Some(reason) => format!(": {reason}"),
+        None => String::new(),
+    }
+}

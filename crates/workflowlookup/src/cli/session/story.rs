@@ -1,0 +1,197 @@
+//! A session with all that happened in it, in the order in which it happened: what `session show` tells, in whichever
+//! form. All of it is held at once, as an export is.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use engine::{Channel, Decision, Event, Origin, State};
+use store::Version;
+use store::sessions::Session;
+use workflow::Step;
+
+use super::find::Found;
+use crate::cli::words::one_line;
+use crate::error::Refusal;
+use crate::sessions::refusal;
+
+const TITLE_CHARS_MAX: usize = 80;
+
+pub(super) struct Story {
+    pub(super) session: Arc<Session>,
+    /// From the beginning on, without a gap: the first has version 1.
+    pub(super) events: Vec<Told>,
+    /// What is not as it was written, each in a sentence.
+    pub(super) flaws: Vec<String>,
+}
+
+/// An event, and what can only be said of it by knowing those around it.
+pub(super) struct Told {
+    pub(super) version: Version,
+    pub(super) time: u64,
+    pub(super) event: Event,
+    /// The step that it is about; for a beginning and for going back, where that leads.
+    pub(super) step: Option<String>,
+    /// Which try of the step this is, where it is one.
+    pub(super) attempt: Option<u32>,
+    /// The going back after which it does not count any more.
+    pub(super) superseded_by: Option<Version>,
+}
+
+impl Story {
+    pub(super) fn read(found: &Found) -> Result<Self, Refusal> {
+        let refused = |error| refusal(&found.id, error);
+        let session = found.session()?;
+        let mut events = Vec::new();
+        let mut state = State::default();
+        let each =
+            found.open.sessions.each_event(&found.id, session.version, |version, time, event| {
+                let (step, attempt) = about(event, &state);
+                state.apply(event);
+                let event = event.clone();
+                events.push(Told { version, time, event, step, attempt, superseded_by: None });
+            });
+        each.map_err(refused)?;
+        mark_superseded(&mut events);
+        let flaws = found.open.sessions.verify(&found.id).map_err(refused)?;
+        Ok(Self { session, events, flaws })
+    }
+
+    pub(super) fn began(&self) -> u64 {
+        self.events.first().map_or(0, |told| told.time)
+    }
+
+    pub(super) fn touched(&self) -> u64 {
+        self.events.last().map_or(0, |told| told.time)
+    }
+
+    /// The session that this one was copied from.
+    pub(super) fn origin(&self) -> Option<&Origin> {
+        match &self.events.first()?.event {
+            Event::Started { forked_from, .. } => forked_from.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What was done already where this one, a copy, began.
+    pub(super) fn done_before(&self) -> &[String] {
+        match self.events.first().map(|told| &told.event) {
+            Some(Event::Started { place, .. }) => &place.completed,
+            _ => &[],
+        }
+    }
+}
+
+impl Told {
+    /// The events that going back supersedes, in words.
+    pub(super) fn supersedes(&self) -> Option<String> {
+        let Event::Rewound { version, .. } = self.event else { return None };
+        let (first, last) = (version.saturating_add(1), self.version - 1);
+        match first.cmp(&last) {
+            Ordering::Less => Some(format!("events {first} to {last}")),
+            Ordering::Equal => Some(format!("event {first}")),
+            Ordering::Greater => None,
+        }
+    }
+}
+
+/// The step that an event is about, and which try of it that is, as the session stands before it.
+fn about(event: &Event, before: &State) -> (Option<String>, Option<u32>) {
+    let attempt = Some(before.attempts + 1);
+    match event {
+        Event::Accepted { submission, .. }
+        | Event::Returned { submission, .. }
+        | Event::Submitted { submission } => (Some(submission.step.clone()), attempt),
+        Event::Approved { .. } | Event::Declined { .. } => (before.step.clone(), attempt),
+        Event::Started { place, .. } | Event::Rewound { place, .. } => (place.step.clone(), None),
+    }
+}
+
+/// Walks back from the end. Where the session went back, what lies between does not count; one may also have gone
+/// back to something that was superseded before, and which counts again then.
+fn mark_superseded(events: &mut [Told]) {
+    let mut at = events.len();
+    while at > 0 {
+        let by = events[at - 1].version;
+        // A log that was forged may lead forward, and that would never end.
+        let to = match events[at - 1].event {
+            Event::Rewound { version, .. } => {
+                usize::try_from(version).unwrap_or(usize::MAX).min(at - 1)
+            }
+            _ => at - 1,
+        };
+        for between in &mut events[to..at - 1] {
+            between.superseded_by = Some(by);
+        }
+        at = to;
+    }
+}
+
+/// A step by its id and its title, as sentences name it.
+pub(super) fn step_name(session: &Session, id: &str) -> String {
+    match session.workflow.step(id).map(Step::title) {
+        Some(title) => format!("step `{id}` ({})", one_line(title, TITLE_CHARS_MAX)),
+        None => format!("step `{id}`"),
+    }
+}
+
+/// By whom and by which way, as the rest of a sentence.
+pub(super) fn decider(decision: &Decision) -> String {
+    let way = match decision.channel {
+        Channel::Client => "through the client, which vouched for its user (unverified)",
+        Channel::Cli => "on the command line",
+        Channel::Token => "with a token",
+    };
+    format!("by {} {way}", one_line(&decision.who, TITLE_CHARS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Place;
+
+    use super::*;
+
+    fn superseded(rewinds: &[(usize, Version)], count: usize) -> Vec<Option<Version>> {
+        let told = |at: usize| {
+            let rewind = rewinds.iter().find(|(version, _)| *version == at);
+            let event = match rewind {
+                Some((_, version)) => Event::Rewound {
+                    reason: String::new(),
+                    version: *version,
+                    context: Default::default(),
+                    place: Place::default(),
+                },
+                None => Event::Returned {
+                    submission: submission(),
+                    issues: vec![],
+                    suggestions: vec![],
+                },
+            };
+            let version = at as Version;
+            Told { version, time: 0, event, step: None, attempt: None, superseded_by: None }
+        };
+        let mut events: Vec<Told> = (1..=count).map(told).collect();
+        mark_superseded(&mut events);
+        events.iter().map(|told| told.superseded_by).collect()
+    }
+
+    fn submission() -> engine::Submission {
+        engine::Submission {
+            step: String::new(),
+            output: String::new(),
+            context: Default::default(),
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_a_going_back_is_superseded() {
+        assert_eq!(superseded(&[], 2), [None, None]);
+        assert_eq!(superseded(&[(4, 1)], 5), [None, Some(4), Some(4), None, None]);
+        // Back beyond an earlier going back.
+        assert_eq!(superseded(&[(3, 2), (5, 1)], 5), [None, Some(5), Some(5), Some(5), None]);
+        // Back to what was superseded, which counts again.
+        assert_eq!(superseded(&[(4, 1), (6, 2)], 6), [None, None, Some(6), Some(6), Some(6), None]);
+        // What nobody but a forger writes.
+        assert_eq!(superseded(&[(2, 2), (3, 99), (4, 0)], 4), [Some(4), Some(4), Some(4), None]);
+        assert_eq!(superseded(&[(2, u64::MAX)], 3), [None, None, None]);
+    }
+}
