@@ -38,7 +38,8 @@ pub fn decide(
         }
         (Command::Approve(decision), Some(state)) => {
             let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
-            let place = place_after(workflow, state, submission)?;
+            let loops = current(workflow, state)?.state.unwrap_or_default();
+            let place = place_after(workflow, state, loops, submission)?;
             Ok(Some(Event::Approved { decision, place }))
         }
         (Command::Decline(decision), Some(state)) => match state.waiting {
@@ -113,17 +114,17 @@ fn advance(
     if now.guidance.requires_confirmation || is_confirmed(confirmation, &variables) {
         return Ok(Some(Event::Submitted { submission }));
     }
-    let place = place_after(workflow, state, &submission)?;
+    let place = place_after(workflow, state, loops, &submission)?;
     Ok(Some(Event::Accepted { submission, place }))
 }
 
-/// Where a session stands once a submission for its current step is accepted.
+/// Where a session stands once a submission for its current step is accepted; `loops` is where they stand in it.
 fn place_after(
     workflow: &Workflow,
     state: &State,
+    mut loops: LoopState,
     submission: &Submission,
 ) -> Result<Place, Refusal> {
-    let mut loops = current(workflow, state)?.state.unwrap_or_default();
     let named = named_bodies(workflow);
     let is_top =
         |id: &str| workflow.steps.iter().any(|step| step.id() == id) && !named.contains(&id);
@@ -132,7 +133,8 @@ fn place_after(
         Some(&submission.step).into_iter().filter(|step| is_top(step)).cloned().collect();
     let ended = loops.loops.extract_if(.., |id, progress| progress.ended && is_top(id));
     completed.extend(ended.map(|(id, _)| id));
-    let all: Vec<&str> = state.completed.iter().chain(&completed).map(String::as_str).collect();
+    let before = state.completed.iter().map(|id| &**id);
+    let all: Vec<&str> = before.chain(completed.iter().map(String::as_str)).collect();
     let context = merged(state, submission);
     let next = find(workflow, &Ids::new(&all), loops.clone(), &context, Keeper::Session)?;
     let step = next.step.map(|step| step.id.to_owned());
@@ -140,8 +142,8 @@ fn place_after(
 }
 
 fn whole_place(state: &State) -> Place {
-    let State { step, completed, loops, .. } = state.clone();
-    Place { step, completed, loops }
+    let completed = state.completed.iter().map(ToString::to_string).collect();
+    Place { step: state.step.clone(), completed, loops: state.loops.clone() }
 }
 
 fn merged(state: &State, submission: &Submission) -> Context {

@@ -2,6 +2,8 @@
 //! first step in file order that is not completed and whose condition holds now; a running loop is
 //! finished before what follows it.
 
+use std::cell::OnceCell;
+
 use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::{Condition, Context, Variables, Workflow};
@@ -88,10 +90,13 @@ pub(crate) fn find<'a>(
     let named = named_bodies(workflow);
     let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
     // Only a loop that stands here can be reported: one inside another is that one's business.
-    for step in top.clone().filter(|step| completed.contains(step.id())) {
-        search.state.drop_reported(workflow, step);
+    if !search.state.loops.is_empty() {
+        let loops = top.clone().filter(|step| matches!(step, Step::Loop(_)));
+        for step in loops.filter(|step| completed.contains(step.id())) {
+            search.state.drop_reported(workflow, step);
+        }
     }
-    let step = search.first(top, &Done::Reported(completed))?;
+    let step = search.first(top, Done::Reported { ids: completed, met: 0 })?;
     let guidance = compose(&search, step);
     Ok(Next {
         step: step.map(StepView::of),
@@ -166,32 +171,61 @@ pub(crate) enum End {
     Idle,
 }
 
-/// A set of ids, sorted. Mostly there are a few, for which hashing costs more than it saves.
-pub(crate) struct Ids<'a>(Vec<&'a str>);
+/// The ids that are completed, in the order in which they were reported.
+pub(crate) struct Ids<'a> {
+    given: Vec<&'a str>,
+    /// Their places, in the order of the ids; made when it is needed. Mostly there are a few, for which hashing costs
+    /// more than it saves.
+    sorted: OnceCell<Vec<usize>>,
+}
 
 impl<'a> Ids<'a> {
     pub(crate) fn new<Id: AsRef<str>>(ids: &'a [Id]) -> Self {
-        let mut ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        Self(ids)
+        Self { given: ids.iter().map(AsRef::as_ref).collect(), sorted: OnceCell::new() }
+    }
+
+    /// Each id once.
+    fn sorted(&self) -> impl ExactSizeIterator<Item = &'a str> {
+        self.places().iter().map(|place| self.given[*place])
     }
 
     fn contains(&self, id: &str) -> bool {
-        self.0.binary_search(&id).is_ok()
+        self.places().binary_search_by(|place| self.given[*place].cmp(id)).is_ok()
+    }
+
+    fn places(&self) -> &[usize] {
+        self.sorted.get_or_init(|| {
+            let mut places: Vec<usize> = (0..self.given.len()).collect();
+            places.sort_unstable_by_key(|place| self.given[*place]);
+            places.dedup_by_key(|place| self.given[*place]);
+            places
+        })
     }
 }
 
 /// What counts as done where the search is.
 enum Done<'d> {
-    Reported(&'d Ids<'d>),
+    /// Asked once for each step, in the order of the steps. That is mostly the order in which they were
+    /// completed too, so that the next one is known without looking for it.
+    Reported {
+        ids: &'d Ids<'d>,
+        met: usize,
+    },
     InIteration(&'d [String]),
 }
 
 impl Done<'_> {
-    fn contains(&self, id: &str) -> bool {
+    fn contains(&mut self, id: &str) -> bool {
         match self {
-            Self::Reported(ids) => ids.contains(id),
+            Self::Reported { ids, met } => match ids.given.get(*met) {
+                Some(next) if *next == id => {
+                    *met += 1;
+                    true
+                }
+                Some(_) => ids.contains(id),
+                // Each of them was some step before this one.
+                None => false,
+            },
             Self::InIteration(ids) => ids.iter().any(|done| done == id),
         }
     }
@@ -201,7 +235,7 @@ impl<'a> Search<'a, '_> {
     fn first(
         &mut self,
         steps: impl Iterator<Item = &'a Step>,
-        done: &Done<'_>,
+        mut done: Done<'_>,
     ) -> Result<Option<&'a PlainStep>, Refusal> {
         for step in steps {
             if done.contains(step.id()) {
@@ -256,7 +290,7 @@ impl<'a> Search<'a, '_> {
                 let total = progress.total(settings);
                 let iteration = progress.iteration;
                 self.running.push(Running { step, iteration, total, confirms });
-                let found = self.first(body.iter(), &Done::InIteration(&progress.done))?;
+                let found = self.first(body.iter(), Done::InIteration(&progress.done))?;
                 progress.done.extend(self.state.take_ended(body));
                 if let Some(found) = found {
                     // The innermost loop counts the step that is handed out as done.
@@ -368,9 +402,9 @@ fn check_ids(
         known += usize::from(completed.contains(step.id()));
         is_current_known |= current == Some(step.id());
     });
-    if known < completed.0.len() {
-        let unknown = completed.0.iter().filter(|id| workflow.step(id).is_none());
-        let unknown = unknown.map(|id| (*id).to_owned()).collect();
+    if known < completed.sorted().len() {
+        let unknown = completed.sorted().filter(|id| workflow.step(id).is_none());
+        let unknown = unknown.map(str::to_owned).collect();
         return Err(Refusal::unknown_completed(workflow, unknown));
     }
     match current {

@@ -1,6 +1,8 @@
 //! Where a session stands: a fold of its events, and nothing else. It is small, and does not grow with the
 //! number of events.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use workflow::Context;
 
@@ -14,7 +16,8 @@ pub struct State {
     pub goal: Option<String>,
     /// What the agent has reported so far.
     pub context: Context,
-    pub completed: Vec<String>,
+    /// Shared: a state is copied with every event.
+    pub completed: Vec<Arc<str>>,
     /// Where the loops stood when the current step was found.
     #[serde(flatten)]
     pub loops: LoopState,
@@ -85,7 +88,7 @@ impl State {
     }
 
     fn go_to(&mut self, place: &Place) {
-        self.completed.extend(place.completed.iter().cloned());
+        self.completed.extend(place.completed.iter().map(|id| Arc::from(id.as_str())));
         self.loops = place.loops.clone();
         self.step.clone_from(&place.step);
         self.attempts = 0;
