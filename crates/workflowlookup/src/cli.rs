@@ -24,6 +24,7 @@ mod list;
 mod new;
 mod next;
 mod program;
+mod run;
 mod schema;
 mod serve;
 mod session;
@@ -42,7 +43,7 @@ pub(crate) use terminal::Terminal;
 #[command(name = "workflowlookup", version, arg_required_else_help = true)]
 #[command(after_help = "Begin with:
   workflowlookup list
-  workflowlookup show investigate-bug
+  workflowlookup run investigate-bug
   workflowlookup new my-workflow")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -53,6 +54,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Arguments),
     Serve(serve::Arguments),
     Connect(connect::Arguments),
     Doctor(doctor::Arguments),
@@ -133,6 +135,7 @@ impl Command {
             Self::Next(arguments) => next::run(&arguments, sources, terminal),
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
             Self::Session(arguments) => session::run(&arguments, sources, terminal),
+            Self::Run(arguments) => run::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
             Self::Schema(arguments) => schema::run(&arguments, terminal),
             Self::Completions(arguments) => completions::run(&arguments, terminal),
@@ -151,6 +154,7 @@ impl Command {
             Self::Session(arguments) => arguments.wants_json(),
             Self::Serve(_)
             | Self::Connect(_)
+            | Self::Run(_)
             | Self::New(_)
             | Self::Schema(_)
             | Self::Completions(_) => false,

@@ -10,7 +10,7 @@ use super::terminal::{DIM, GREEN, RED};
 use super::{Ended, Outcome, SourceOptions, Terminal};
 
 /// The largest output that is read, in bytes.
-const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(super) const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Check the output of a step
 ///

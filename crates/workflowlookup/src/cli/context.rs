@@ -18,17 +18,19 @@ impl ContextOption {
     pub(crate) fn read(&self) -> Result<Context, Refusal> {
         let mut context = Context::new();
         for pair in &self.pairs {
-            let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty())
-            else {
-                return Err(Refusal::InvalidParams {
-                    details: format!("`{pair}` is no context variable"),
-                    hint: Some("write `--context name=value`".to_owned()),
-                });
-            };
-            let value =
-                serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-            context.insert(name.to_owned(), value);
+            let (name, value) = read_pair(pair).ok_or_else(|| Refusal::InvalidParams {
+                details: format!("`{pair}` is no context variable"),
+                hint: Some("write `--context name=value`".to_owned()),
+            })?;
+            context.insert(name, value);
         }
         Ok(context)
     }
+}
+
+/// A variable as it is typed. None where there is no name, or no value.
+pub(super) fn read_pair(pair: &str) -> Option<(String, Value)> {
+    let (name, value) = pair.split_once('=').filter(|(name, _)| !name.is_empty())?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Some((name.to_owned(), value))
 }

@@ -11,24 +11,39 @@ use crate::error::Refusal;
 
 /// The text of a file; `-` is standard input. `what` names it in messages.
 pub(crate) fn read(path: &Path, what: &str, bytes_max: u64) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        let read = io::stdin().lock().take(bytes_max + 1).read_to_end(&mut bytes);
-        read.context("cannot read standard input")?;
-    } else {
-        let file = File::open(path);
-        let read = file.and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
-        read.map_err(|error| Refusal::InvalidParams {
-            details: format!("the {what} `{}` cannot be read: {error}", path.display()),
-            hint: Some("name a file, or `-` for standard input".to_owned()),
-        })?;
+    if path != Path::new("-") {
+        return Ok(read_file(path, what, bytes_max, "name a file, or `-` for standard input")?);
     }
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(bytes_max + 1).read_to_end(&mut bytes);
+    read.context("cannot read standard input")?;
+    Ok(text_of(bytes, what, bytes_max)?)
+}
+
+/// The text of a file. The hint is for one that cannot be read.
+pub(crate) fn read_file(
+    path: &Path,
+    what: &str,
+    bytes_max: u64,
+    hint: &str,
+) -> Result<String, Refusal> {
+    let mut bytes = Vec::new();
+    let file = File::open(path);
+    let read = file.and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Refusal::InvalidParams {
+        details: format!("the {what} `{}` cannot be read: {error}", path.display()),
+        hint: Some(hint.to_owned()),
+    })?;
+    text_of(bytes, what, bytes_max)
+}
+
+fn text_of(bytes: Vec<u8>, what: &str, bytes_max: u64) -> Result<String, Refusal> {
     if bytes.len() as u64 > bytes_max {
         return Err(refused(format!("the {what} is larger than {bytes_max} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| refused(format!("the {what} is not UTF-8 text")))
 }
 
-fn refused(details: String) -> Failure {
-    Refusal::InvalidParams { details, hint: None }.into()
+fn refused(details: String) -> Refusal {
+    Refusal::InvalidParams { details, hint: None }
 }

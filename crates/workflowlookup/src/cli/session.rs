@@ -22,6 +22,8 @@ mod show;
 mod story;
 mod verify;
 
+pub(crate) use find::whole_id;
+
 /// Look at sessions, decide what waits for a person, move them and check them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -62,8 +62,13 @@ impl SourceOptions {
             .iter()
             .flat_map(|path| ["--workflows".to_owned(), path.display().to_string()]);
         let no_bundled = self.no_bundled.then(|| "--no-bundled".to_owned());
+        no_bundled.into_iter().chain(folders).chain(self.store_words()).collect()
+    }
+
+    /// Of these, what a command needs that goes on with a session: it has its definition with it.
+    pub(crate) fn store_words(&self) -> Vec<String> {
         let store = self.store.iter().flat_map(|store| ["--store".to_owned(), store.to_string()]);
-        no_bundled.into_iter().chain(folders).chain(store).collect()
+        store.collect()
     }
 
     /// The same options for a process that starts in another folder.

@@ -12,8 +12,12 @@ pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GREEN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 pub(crate) const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+pub(crate) const CYAN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
 pub(crate) const YELLOW: Style =
     Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// The width of a terminal that does not tell.
+const WIDTH_UNKNOWN: usize = 80;
 
 pub(crate) struct Terminal {
     out: io::BufWriter<AutoStream<io::Stdout>>,
@@ -60,6 +64,30 @@ impl Terminal {
     /// A line with a word in front that says how it is meant.
     pub(crate) fn labelled(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
         writeln!(self.out, "{style}{label}{style:#}: {}", harmless(text))
+    }
+
+    /// A line in pieces, each in its own style.
+    pub(crate) fn pieces(&mut self, pieces: &[(Style, &str)]) -> io::Result<()> {
+        for (style, text) in pieces {
+            write!(self.out, "{style}{}{style:#}", harmless(text))?;
+        }
+        writeln!(self.out)
+    }
+
+    /// Something to answer on the same line.
+    pub(crate) fn ask(&mut self, style: Style, text: &str) -> io::Result<()> {
+        write!(self.out, "{style}{}{style:#}", harmless(text))?;
+        self.flush()
+    }
+
+    /// How many columns there are. None where nobody looks: lines stay as long as they are.
+    pub(crate) fn width(&self) -> Option<usize> {
+        if !self.is_terminal {
+            return None;
+        }
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout());
+        let columns = size.map_or(0, |size| usize::from(size.ws_col));
+        Some(if columns == 0 { WIDTH_UNKNOWN } else { columns })
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod connect;
 mod doctor;
 mod generated;
 mod listing;
+mod running;
 mod serving;
 mod session_commands;
 mod transcripts;
@@ -95,11 +96,11 @@ impl Place {
         self.finish(self.command(arguments), input)
     }
 
-    fn finish(&self, mut command: Command, input: &str) -> Done {
+    fn finish(&self, mut command: Command, input: impl AsRef<[u8]>) -> Done {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // A command that does not read its input may be gone before it is written.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| {
             let text = String::from_utf8(bytes).unwrap();

@@ -30,40 +30,11 @@ pub(super) struct Found {
 
 impl SessionId {
     pub(super) fn find(&self, sources: &SourceOptions) -> Result<Found, Refusal> {
-        let Some(open) = open_if_any(sources)? else { return Err(self.not_found()) };
-        let id = self.find_in(&open)?;
+        let Some(open) = open_if_any(sources)? else {
+            return Err(not_found(&self.id));
+        };
+        let id = whole_id(&open, &self.id)?;
         Ok(Found { open, id })
-    }
-
-    pub(super) fn find_in(&self, open: &Open) -> Result<String, Refusal> {
-        let store = open.sessions.store();
-        let typed = &*self.id;
-        // A whole id is one, also where others begin with it.
-        if store.meta(typed).map_err(|error| from_store(&error))?.is_some() {
-            return Ok(typed.to_owned());
-        }
-        if typed.chars().count() < BEGINNING_CHARS_MIN {
-            return Err(self.not_found());
-        }
-        let found = store.beginning_with(typed, CANDIDATES_MAX + 1);
-        let mut found = found.map_err(|error| from_store(&error))?;
-        match found.len() {
-            0 => Err(self.not_found()),
-            1 => Ok(found.swap_remove(0).id),
-            many => {
-                let named = found.iter().take(CANDIDATES_MAX).map(|meta| format!("`{}`", meta.id));
-                let named: Vec<String> = named.collect();
-                let more = if many > CANDIDATES_MAX { " and more" } else { "" };
-                Err(Refusal::InvalidParams {
-                    details: format!("`{typed}` begins several ids: {}{more}", named.join(", ")),
-                    hint: Some("type more of the one that you mean".to_owned()),
-                })
-            }
-        }
-    }
-
-    fn not_found(&self) -> Refusal {
-        Refusal::SessionNotFound { id: self.id.clone() }
     }
 }
 
@@ -71,4 +42,35 @@ impl Found {
     pub(super) fn session(&self) -> Result<Arc<Session>, Refusal> {
         self.open.sessions.open(&self.id).map_err(|error| refusal(&self.id, error))
     }
+}
+
+/// The id that this is, or the one that it is the beginning of.
+pub(crate) fn whole_id(open: &Open, typed: &str) -> Result<String, Refusal> {
+    let store = open.sessions.store();
+    // A whole id is one, also where others begin with it.
+    if store.meta(typed).map_err(|error| from_store(&error))?.is_some() {
+        return Ok(typed.to_owned());
+    }
+    if typed.chars().count() < BEGINNING_CHARS_MIN {
+        return Err(not_found(typed));
+    }
+    let found = store.beginning_with(typed, CANDIDATES_MAX + 1);
+    let mut found = found.map_err(|error| from_store(&error))?;
+    match found.len() {
+        0 => Err(not_found(typed)),
+        1 => Ok(found.swap_remove(0).id),
+        many => {
+            let named = found.iter().take(CANDIDATES_MAX).map(|meta| format!("`{}`", meta.id));
+            let named: Vec<String> = named.collect();
+            let more = if many > CANDIDATES_MAX { " and more" } else { "" };
+            Err(Refusal::InvalidParams {
+                details: format!("`{typed}` begins several ids: {}{more}", named.join(", ")),
+                hint: Some("type more of the one that you mean".to_owned()),
+            })
+        }
+    }
+}
+
+fn not_found(typed: &str) -> Refusal {
+    Refusal::SessionNotFound { id: typed.to_owned() }
 }

@@ -1,5 +1,7 @@
 //! A session for a program. These names are promised in `docs/json-output.md`.
 
+use std::sync::Arc;
+
 use engine::{Event, Origin, Submission};
 use serde::Serialize;
 use store::{Status, Version};
@@ -25,7 +27,7 @@ pub(super) struct Document<'a> {
     touched: String,
     waiting: Option<Handed<'a>>,
     context: &'a Context,
-    completed: &'a [String],
+    completed: &'a [Arc<str>],
     forked_from: Option<&'a Origin>,
     events: Vec<Entry<'a>>,
     flaws: &'a [String],

@@ -1,0 +1,135 @@
+//! A step that a person has to confirm: whoever sits at the terminal is one. They decide about what was shown to
+//! them, and nothing that came in its place.
+
+use engine::{Channel, Decision, Submission};
+
+use super::super::Failure;
+use super::super::terminal::{GREEN, HEADING};
+use super::show;
+use super::walk::{Flow, Walk};
+use crate::error::Refusal;
+use crate::sessions::now;
+
+const QUESTION: &str = "Confirm? [y]es, [n]o with a reason, [l]ater";
+
+/// What somebody answers.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No(Option<String>),
+    Later,
+}
+
+impl Walk<'_> {
+    pub(super) fn decide(&mut self, waiting: &Submission) -> Result<Flow, Failure> {
+        show::waiting(self.terminal, &waiting.output, &waiting.step)?;
+        let answer = loop {
+            if self.input.is_terminal() {
+                self.terminal.ask(HEADING, &format!("{QUESTION}: "))?;
+            } else {
+                self.terminal.line(QUESTION)?;
+                self.terminal.flush()?;
+            }
+            let line = match self.input.line()? {
+                None if self.input.is_terminal() => {
+                    self.terminal.line("")?;
+                    return self.leave();
+                }
+                None => {
+                    return self.stop("the input ended while a person has to confirm an output");
+                }
+                Some(Ok(line) | Err(line)) => line,
+            };
+            match read(&line) {
+                Some(answer) => break answer,
+                None => {
+                    let details = format!("`{}` is no answer", line.trim());
+                    let hint = Some("`y`, `n` and why not, or `l`".to_owned());
+                    let refusal = Refusal::InvalidParams { details, hint };
+                    if let Flow::Break(outcome) = self.refuse(&refusal)? {
+                        return Ok(Flow::Break(outcome));
+                    }
+                }
+            }
+        };
+        match answer {
+            Answer::Yes => self.approve(),
+            Answer::No(reason) => {
+                let reason = match reason {
+                    None if self.input.is_terminal() => self.why()?,
+                    reason => reason,
+                };
+                self.decline(waiting, reason)
+            }
+            Answer::Later => self.leave(),
+        }
+    }
+
+    fn why(&mut self) -> Result<Option<String>, Failure> {
+        self.terminal.ask(HEADING, "Why not? ")?;
+        let line = self.input.line()?.and_then(Result::ok).unwrap_or_default();
+        Ok(Some(line.trim().to_owned()).filter(|reason| !reason.is_empty()))
+    }
+
+    fn approve(&mut self) -> Result<Flow, Failure> {
+        let (id, version) = (&self.session.id, self.session.version);
+        match self.open.sessions.approve(id, version, &self.decision(None), now()) {
+            Ok(session) => {
+                self.terminal.styled(GREEN, "confirmed")?;
+                self.accepted(session);
+                Ok(Flow::Continue(()))
+            }
+            Err(error) => self.failed(error, None),
+        }
+    }
+
+    fn decline(&mut self, waiting: &Submission, reason: Option<String>) -> Result<Flow, Failure> {
+        let (id, version) = (&self.session.id, self.session.version);
+        match self.open.sessions.decline(id, version, &self.decision(reason.clone()), now()) {
+            Ok(session) => {
+                self.session = session;
+                self.variables = waiting.context.clone();
+                let why = show::declined(reason.as_deref());
+                self.returned(waiting.output.clone(), &[why], &[])?;
+                Ok(Flow::Continue(()))
+            }
+            Err(error) => self.failed(error, None),
+        }
+    }
+
+    fn decision(&self, reason: Option<String>) -> Decision {
+        Decision { who: self.open.user.clone(), channel: Channel::Cli, reason }
+    }
+}
+
+fn read(line: &str) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
+    let rest = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    match (&*word, rest) {
+        ("y" | "yes", None) => Some(Answer::Yes),
+        ("n" | "no", reason) => Some(Answer::No(reason)),
+        ("l" | "later" | ":q", None) => Some(Answer::Later),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        let no = |reason: &str| Some(Answer::No(Some(reason.to_owned())));
+        assert_eq!(read("y"), Some(Answer::Yes));
+        assert_eq!(read(" Yes "), Some(Answer::Yes));
+        assert_eq!(read("n"), Some(Answer::No(None)));
+        assert_eq!(read("no, it is too short"), no("it is too short"));
+        assert_eq!(read("L"), Some(Answer::Later));
+        // Nothing is confirmed by a text that happens to begin so.
+        for line in ["", "y but not this", "yesterday", "nothing", "."] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}
