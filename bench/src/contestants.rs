@@ -100,6 +100,16 @@ impl Contestants {
 }
 
 impl Contestant {
+    /// One that is asked for something else.
+    pub fn without_call(
+        name: &'static str,
+        program: PathBuf,
+        arguments: Vec<OsString>,
+        folder: PathBuf,
+    ) -> Self {
+        Self { name, program, arguments, folder, call: Value::Null }
+    }
+
     /// So many calls, a line each.
     pub fn requests(&self, count: usize) -> Vec<String> {
         let line = |number| {

@@ -9,9 +9,12 @@ mod pipelined;
 mod programs;
 mod sequential;
 mod server;
+mod sessions;
 mod size;
 mod start;
 mod table;
+
+use std::path::Path;
 
 use contestants::Contestants;
 use programs::Programs;
@@ -37,7 +40,7 @@ fn main() {
         let served = scope.spawn(|| {
             server::pin_to_one_core();
             let contestants = Contestants::new(&programs, home.path(), &many);
-            serving(&programs, &contestants)
+            serving(&programs, &contestants, home.path())
         });
         served.join().expect("the servers' part")
     });
@@ -54,11 +57,16 @@ fn main() {
 }
 
 /// Everything that is measured on running servers, and what lies behind the ratios.
-fn serving(programs: &Programs, contestants: &Contestants) -> (Vec<Row>, table::Details) {
+fn serving(
+    programs: &Programs,
+    contestants: &Contestants,
+    home: &Path,
+) -> (Vec<Row>, table::Details) {
     let mut details = table::Details::default();
     let mut rows = sequential::rows(contestants, &mut details);
     rows.extend(pipelined::rows(contestants, &mut details));
     rows.extend(start::rows(contestants, &mut details));
+    rows.extend(sessions::rows(programs, home, &mut details));
     rows.extend(size::rows(programs, contestants));
     (rows, details)
 }

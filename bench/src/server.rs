@@ -16,7 +16,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::contestants::Contestant;
 
 /// The longest that any server runs.
-const LIFE_MAX: Duration = Duration::from_secs(120);
+const LIFE_MAX: Duration = Duration::from_secs(300);
+/// What fits into a pipe that nobody reads from yet, for sure.
+const PIPE_BYTES: usize = 32 * 1024;
 /// How long one may take to end once its input has.
 const END_MAX: Duration = Duration::from_secs(10);
 const READ_BYTES: usize = 64 * 1024;
@@ -25,12 +27,17 @@ const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","par
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
 
+/// How a message begins that nobody asked for.
+const NOTIFICATION: &[u8] = br#"{"jsonrpc":"2.0","method""#;
+
 pub struct Server {
     child: Child,
     input: ChildStdin,
     output: ChildStdout,
     watchdog: Watchdog,
     buffer: Vec<u8>,
+    /// The beginning of a line that is not whole yet.
+    rest: Vec<u8>,
 }
 
 /// Binds this thread, and the threads and processes that it starts, to the last core that it may use.
@@ -66,7 +73,7 @@ impl Server {
         watchdog.watch(&child);
         let input = child.stdin.take().expect("its input");
         let output = child.stdout.take().expect("its output");
-        (Self { child, input, output, watchdog, buffer }, start)
+        (Self { child, input, output, watchdog, buffer, rest: Vec::new() }, start)
     }
 
     /// Sends `initialize` and reads its answer.
@@ -96,6 +103,36 @@ impl Server {
                 return &self.buffer[..length];
             }
         }
+    }
+
+    /// Sends lines, and returns as many answers. Notifications are not answers.
+    pub fn ask_many(&mut self, lines: &[u8], count: usize) -> Vec<Vec<u8>> {
+        let Self { input, output, buffer, rest, .. } = self;
+        std::thread::scope(|scope| {
+            let mut write = || input.write_all(lines).expect("a server that listens");
+            // What does not fit into the pipe would have both sides wait for each other.
+            if lines.len() <= PIPE_BYTES {
+                write();
+            } else {
+                scope.spawn(write);
+            }
+            let mut answers = Vec::with_capacity(count);
+            while answers.len() < count {
+                let length = output.read(buffer).expect("answers");
+                assert!(length > 0, "the server ended after {} answers", answers.len());
+                rest.extend_from_slice(&buffer[..length]);
+                let mut begin = 0;
+                while let Some(end) = rest[begin..].iter().position(|byte| *byte == b'\n') {
+                    let line = &rest[begin..=begin + end];
+                    begin += end + 1;
+                    if !line.starts_with(NOTIFICATION) {
+                        answers.push(line.to_vec());
+                    }
+                }
+                rest.drain(..begin);
+            }
+            answers
+        })
     }
 
     /// Sends everything on a thread of its own, while as many bytes of answers are read. They are not

@@ -36,7 +36,7 @@ pub fn rows(programs: &Programs, contestants: &Contestants) -> Vec<Row> {
             yardstick: "",
             figure: tokens(contestants) as f64,
             unit: Unit::Tokens,
-            limit: Limit::AtMost(1800.0),
+            limit: Limit::AtMost(3000.0),
         },
     ]
 }
