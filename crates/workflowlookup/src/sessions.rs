@@ -1,6 +1,7 @@
 //! The sessions of this user, opened when the first one is needed: who never begins a session has no file of ours.
 //! The clock, randomness and the user's name come in here, and nowhere below.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -53,20 +54,9 @@ impl LazySessions {
             details: "there is no folder to keep sessions in".to_owned(),
             hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
         })?;
-        let key = key_file::read_or_make(&place.key).map_err(|error| Refusal::Store {
-            details: format!("the key `{}` cannot be used: {error}", place.key.display()),
-            hint: None,
-        })?;
-        let store = Store::open(&place.database, Some(key.for_chain())).map_err(|error| {
-            let hint = matches!(error, store::Error::WrongKey).then(|| {
-                let key = place.key.display();
-                format!(
-                    "bring its key to `{key}`, or move its sessions by `session export` and `import`"
-                )
-            });
-            let details = format!("`{}`: {error}", place.database.display());
-            Refusal::Store { details, hint }
-        })?;
+        let key = key_file::read_or_make(&place.key).map_err(|error| no_key(place, &error))?;
+        let store = Store::open(&place.database, Some(key.for_chain()))
+            .map_err(|error| no_store(place, &error))?;
         let opened_at = store.mark().map_err(|error| from_store(&error))?;
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
         let made = Arc::new(Open { sessions, signer: key.signer(), user: user(), opened_at });
@@ -84,6 +74,38 @@ impl LazySessions {
     pub(crate) fn opened(&self) -> Option<Arc<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn no_key(place: &Place, error: &io::Error) -> Refusal {
+    let hint = match error.kind() {
+        io::ErrorKind::InvalidData => {
+            "put the right one back, or move it away together with its store to begin anew"
+        }
+        _ => "see that its folder is yours to read and write",
+    };
+    Refusal::Store {
+        details: format!("the key `{}` cannot be used: {error}", place.key.display()),
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn no_store(place: &Place, error: &store::Error) -> Refusal {
+    let hint = match error {
+        store::Error::WrongKey => Some(format!(
+            "bring its key to `{}`, or move its sessions by `session export` and `import`",
+            place.key.display()
+        )),
+        store::Error::NotOurs => {
+            Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())
+        }
+        store::Error::Unavailable(_) => Some(
+            "see that it is a file that is yours to read and write, or name another one with \
+             `--store sqlite:PATH`"
+                .to_owned(),
+        ),
+        _ => None,
+    };
+    Refusal::Store { details: format!("`{}`: {error}", place.database.display()), hint }
 }
 
 /// The end of the year 9999: what comes later cannot be written as a date.

@@ -354,13 +354,14 @@ impl<'a> Session<'a> {
     }
 
     /// Tells the client what has changed: by its own calls at once, by somebody else within [`LOOK`]. Nobody looks
-    /// for a client that does not want to hear of it.
+    /// for a client that does not want to hear of it. Who begins to follow something is answered behind the first
+    /// look, catalogue or not, so that nothing falls between the two.
     fn look(&mut self) {
         let subscriptions = self.connection.subscriptions();
         let is_due = self.has_changed
             || self.subscriptions != subscriptions
             || self.look_at.is_some_and(|at| at <= Instant::now());
-        if !is_due || !self.is_loaded {
+        if !is_due {
             return;
         }
         (self.has_changed, self.subscriptions) = (false, subscriptions);

@@ -324,7 +324,7 @@ fn a_signal_is_a_good_end() {
     }
 }
 
-fn tell(child: &std::process::Child, signal: &str) {
+pub(super) fn tell(child: &std::process::Child, signal: &str) {
     let pid = child.id().to_string();
     let status = Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
     assert!(status.success());

@@ -1,6 +1,7 @@
-//! Real clients against the real server: each lists everything, walks a bundled workflow to its end and meets
-//! errors, in every way in which it can connect. All of them must see the same. What those that are not
-//! written in Rust do is in `tests/clients/`; `cargo xtask test` installs them and says where they are.
+//! Real clients against the real server: each lists everything, walks a bundled workflow to its end, meets
+//! errors, and takes a session through a gate, in every way in which it can connect. All of them must see the same.
+//! What those that are not written in Rust do is in `tests/clients/`; `cargo xtask test` installs them and says
+//! where they are.
 
 mod inspector;
 mod rmcp;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::agent::LETTER;
 use super::transcripts::PATIENCE;
 use super::{Done, Place, repository};
 
@@ -24,13 +26,22 @@ const STEPS_MAX: usize = 20;
 #[test]
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_typescript_sdk() {
-    let script = installed("typescript").join("walk.mjs");
+    let folder = installed("typescript");
     // Node looks for packages beside the script.
-    fs::copy(scripts().join("typescript/walk.mjs"), &script).unwrap();
+    for script in ["connect.mjs", "gate.mjs", "walk.mjs"] {
+        fs::copy(scripts().join("typescript").join(script), folder.join(script)).unwrap();
+    }
     let reports = ["v1", "v2", "v2-auto"].map(|way| {
-        let mut node = Command::new(node());
-        node.arg(&script).args([way, SERVER, &walk().to_string()]);
-        format!("{way}: {}", seen_by_all(&report(node)))
+        let node = |script: &str| {
+            let mut node = Command::new(node());
+            node.arg(folder.join(script)).args([way, SERVER]);
+            node
+        };
+        let mut walking = node("walk.mjs");
+        walking.arg(walk().to_string());
+        let connected = seen_by_all(&report(walking, &Place::new()));
+        assert_eq!(seen_at_the_gate(&report(node("gate.mjs"), &with_a_gate())), connected);
+        format!("{way}: {connected}")
     });
     insta::assert_snapshot!(reports.join("\n"), @"
     v1: workflowlookup [VERSION], revision 2025-11-25
@@ -43,10 +54,16 @@ fn the_typescript_sdk() {
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_python_sdk() {
     let reports = ["legacy", "auto"].map(|mode| {
-        let mut python = Command::new(installed("python").join("bin/python"));
-        python.arg(scripts().join("python/walk.py"));
-        python.args([mode, SERVER, &walk().to_string()]);
-        format!("{mode}: {}", seen_by_all(&report(python)))
+        let python = |script: &str| {
+            let mut python = Command::new(installed("python").join("bin/python"));
+            python.arg(scripts().join("python").join(script)).args([mode, SERVER]);
+            python
+        };
+        let mut walking = python("walk.py");
+        walking.arg(walk().to_string());
+        let connected = seen_by_all(&report(walking, &Place::new()));
+        assert_eq!(seen_at_the_gate(&report(python("gate.py"), &with_a_gate())), connected);
+        format!("{mode}: {connected}")
     });
     insta::assert_snapshot!(reports.join("\n"), @"
     legacy: workflowlookup [VERSION], revision 2025-11-25
@@ -88,6 +105,47 @@ fn seen_by_all(report: &str) -> String {
     connected.replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
 }
 
+/// The same for a session with a step that a person has to confirm.
+fn seen_at_the_gate(report: &str) -> String {
+    let (connected, seen) = report.split_once('\n').unwrap();
+    insta::allow_duplicates! {
+        insta::assert_snapshot!(seen, @"
+        with a user who can be asked:
+          start: revision 0, at write-it
+          write-it: not accepted, Be polite; revision 1, at write-it
+          write-it: accepted; revision 2, at send-it
+          asked: Workflow `letter` (thank Ada) asks you to confirm step `send-it`, Send, before it goes on. What the agent handed in: by post
+          says: reject, too slow
+          send-it: not accepted, A person has rejected the output: too slow; revision 3, at send-it
+          asked: Workflow `letter` (thank Ada) asks you to confirm step `send-it`, Send, before it goes on. What the agent handed in: by pigeon
+          says: approve
+          send-it: accepted; revision 4, at file-it
+          file-it: accepted; revision 5, complete
+        without:
+          start: revision 0, at write-it
+          write-it: accepted; revision 1, at send-it
+          send-it: waits, a person has to confirm the output of this step; revision 1, at send-it
+          refused: `file-it` is not the current step. Session `[SESSION]` is at revision 1, step `send-it`, which waits for a person to confirm its output. Tell your user that it waits.
+          status: waits; revision 1, at send-it
+        somebody else, who can be asked, makes the same call:
+          asked: Workflow `letter` (thank Ada) asks you to confirm step `send-it`, Send, before it goes on. What the agent handed in: by post
+          says: approve, good
+          send-it: accepted; revision 2, at file-it
+        the first one goes on:
+          status: goes on; revision 2, at file-it
+          file-it: accepted; revision 3, complete
+        ");
+    }
+    connected.replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
+}
+
+/// A project with such a workflow.
+fn with_a_gate() -> Place {
+    let place = Place::new();
+    place.write("workflows/letter.json", LETTER);
+    place
+}
+
 /// What an agent brings along: a good output for each step, and what it learns there.
 fn walk() -> Value {
     let samples = repository().join("crates/engine/tests/samples.json");
@@ -116,13 +174,13 @@ fn text_of(value: &Value) -> &str {
 }
 
 /// What a client prints. It must end well and have nothing to complain about.
-fn report(client: Command) -> String {
-    let done = run(client, &Place::new());
+fn report(client: Command, place: &Place) -> String {
+    let done = run(client, place);
     assert!(done.status == 0 && done.stderr.is_empty(), "{}", done.shown());
     done.stdout
 }
 
-/// Runs a client in a project where there are only the bundled workflows.
+/// Runs a client in a project.
 fn run(mut client: Command, place: &Place) -> Done {
     // Files, because a pipe could be kept open by what a client leaves behind.
     let files = ["stdout", "stderr"].map(|name| place.root.path().join(name));

@@ -1,18 +1,22 @@
 //! The product as a user meets it: the real binary, a home folder and a project folder of its own.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod agent;
 mod authoring;
 mod bad_input;
 mod bad_lines;
 mod clients;
 mod connect;
+mod crash;
+mod disk_faults;
 mod doctor;
 mod generated;
 mod listing;
 mod running;
 mod serving;
 mod session_commands;
+mod sessions_live;
 mod transcripts;
 mod walking;
 

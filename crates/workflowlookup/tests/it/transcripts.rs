@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ pub(super) struct Process {
     pub(super) child: Child,
     pub(super) input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
-    /// Its project, gone when it is.
-    place: Place,
+    /// Its project, gone when it is. None where that belongs to somebody else.
+    place: Option<Place>,
 }
 
 impl Process {
@@ -54,8 +54,15 @@ impl Process {
         link("../../outside.json", "leads-out.json");
         link("nowhere.json", "dangling.json");
         let mut command = place.command(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        command.stderr(Stdio::null());
+        let mut process = Self::spawn(command);
+        process.place = Some(place);
+        process
+    }
+
+    /// Starts it as the command says, in a place that outlives it.
+    pub(super) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -67,7 +74,7 @@ impl Process {
                 }
             }
         });
-        Self { child, input, lines, place }
+        Self { child, input, lines, place: None }
     }
 
     /// Sends a line. A server that is gone shows by its silence.
@@ -90,6 +97,15 @@ impl Process {
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no answer within {PATIENCE:?}"),
         }
+    }
+
+    /// Ends it with SIGKILL, and gives what it had said. A line that was cut off was never said.
+    pub(super) fn kill(mut self) -> Vec<Value> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let said = std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok());
+        let whole = said.filter(|line| line.ends_with(b"\n"));
+        whole.map(|line| serde_json::from_slice(&line).unwrap()).collect()
     }
 
     pub(super) fn wait(&mut self) -> ExitStatus {
@@ -292,7 +308,8 @@ fn a_change_of_the_files_is_told_where_that_is_promised() {
         // Whoever has seen no list yet has nothing to be told of.
         process.send(ask(0, "workflow_list", Value::Null));
         assert!(process.receive().unwrap()["result"]["workflows"].is_array());
-        process.place.write("workflows/late.json", definition("late-comer", "Late"));
+        let place = process.place.as_ref().unwrap();
+        place.write("workflows/late.json", definition("late-comer", "Late"));
         if is_promised {
             for kind in ["resources", "prompts"] {
                 let told = process.receive().unwrap();

@@ -3,10 +3,10 @@
 //
 //   node walk.mjs WAY SERVER WALK
 //
-// WAY is `v1` (the old package), `v2` (the new one as it comes) or `v2-auto` (the new one, told to find
-// out whether the server speaks the revision without a handshake). WALK is JSON; `clients.rs` makes it.
+// WAY is as in `connect.mjs`. WALK is JSON; `clients.rs` makes it.
 
 import assert from "node:assert/strict";
+import { connect } from "./connect.mjs";
 
 const [way, server, walkText] = process.argv.slice(2);
 const { workflow, outputs, learned } = JSON.parse(walkText);
@@ -16,34 +16,6 @@ let validated = 0;
 // A message that the SDK cannot use shows here only.
 const complaints = [];
 const complain = (error) => complaints.push(error);
-
-async function connect() {
-  const info = { name: "walk", version: "1.0.0" };
-  const parameters = { command: server, args: ["serve"] };
-  if (way === "v1") {
-    const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
-    const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
-    const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/sdk/validation/ajv");
-    const client = new Client(info, { jsonSchemaValidator: counting(new AjvJsonSchemaValidator()) });
-    const transport = new StdioClientTransport(parameters);
-    // This package tells the revision to the transport only.
-    let revision;
-    transport.setProtocolVersion = (version) => (revision = version);
-    client.onerror = complain;
-    await client.connect(transport);
-    return { client, revision };
-  }
-  const { Client } = await import("@modelcontextprotocol/client");
-  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
-  const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
-  const client = new Client(info, {
-    jsonSchemaValidator: counting(new AjvJsonSchemaValidator()),
-    versionNegotiation: { mode: way === "v2-auto" ? "auto" : "legacy" },
-  });
-  client.onerror = complain;
-  await client.connect(new StdioClientTransport(parameters));
-  return { client, revision: client.getNegotiatedProtocolVersion() };
-}
 
 // The SDK's own validator, with a count that shows that it was asked.
 function counting(validator) {
@@ -58,7 +30,7 @@ function counting(validator) {
   };
 }
 
-const { client, revision } = await connect();
+const { client, revision } = await connect(way, server, { validating: counting, complain });
 
 // Every page of a list.
 async function all(method, key) {

@@ -103,9 +103,9 @@ fn walks(inspector: &Inspector) {
     writeln!(report, "  {}", refused.stderr.trim_end()).unwrap();
     insta::allow_duplicates! {
         insta::assert_snapshot!(report, @r#"
-        tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint
+        tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint, workflow_start, workflow_advance, workflow_status, workflow_rewind
         resources: workflow-schema://definition, workflow://ai-task-implementation, workflow://build-feature, workflow://handle-incident, workflow://investigate-bug, workflow://prepare-release, workflow://refactor-safely, workflow://review-change, workflow://write-a-workflow, workflow://write-documentation
-        resources/templates: workflow://{id}
+        resources/templates: workflow://{id}, session://{id}
         prompts: ai-task-implementation, build-feature, handle-incident, investigate-bug, prepare-release, refactor-safely, review-change, write-a-workflow, write-documentation
         read: workflow://write-documentation
         prompt: - Who will read this, and what are they trying to do at that moment? Operators.

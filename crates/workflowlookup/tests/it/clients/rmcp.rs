@@ -1,6 +1,8 @@
 //! rmcp's client, as a library: the same session as in `walk.mjs` and `walk.py`, with the same report. It
 //! does not look at output schemas, so we do.
 
+mod gate;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -14,24 +16,34 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Place, STEPS_MAX, WORKFLOW, merge, seen_by_all, text_of, walk};
+use super::{
+    PATIENCE, Place, STEPS_MAX, WORKFLOW, merge, seen_at_the_gate, seen_by_all, text_of, walk,
+};
 
 #[test]
 fn rmcp() {
-    let modern = vec![ProtocolVersion::V_2026_07_28];
-    let reports = [
-        ("initialize", ClientLifecycleMode::Initialize),
-        ("discover", ClientLifecycleMode::Discover { preferred_versions: modern }),
-    ]
-    .map(|(way, lifecycle)| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let session = async { tokio::time::timeout(PATIENCE, session(lifecycle)).await.unwrap() };
-        format!("{way}: {}", seen_by_all(&runtime.block_on(session)))
+    let reports = ways().map(|(way, lifecycle)| {
+        let connected = seen_by_all(&in_time(session(lifecycle.clone())));
+        assert_eq!(seen_at_the_gate(&in_time(gate::session(lifecycle))), connected);
+        format!("{way}: {connected}")
     });
     insta::assert_snapshot!(reports.join("\n"), @"
     initialize: workflowlookup [VERSION], revision 2025-11-25
     discover: workflowlookup [VERSION], revision 2026-07-28
     ");
+}
+
+fn ways() -> [(&'static str, ClientLifecycleMode); 2] {
+    let modern = vec![ProtocolVersion::V_2026_07_28];
+    [
+        ("initialize", ClientLifecycleMode::Initialize),
+        ("discover", ClientLifecycleMode::Discover { preferred_versions: modern }),
+    ]
+}
+
+fn in_time(session: impl Future<Output = String>) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, session).await.unwrap() })
 }
 
 struct Client {
@@ -72,12 +84,14 @@ async fn session(lifecycle: ClientLifecycleMode) -> String {
     report
 }
 
-async fn look_around(client: &mut Client, report: &mut String) {
-    let info = client.service.peer_info().unwrap();
+fn connected<H: rmcp::ClientHandler>(service: &RunningService<RoleClient, H>) -> String {
+    let info = service.peer_info().unwrap();
     let server = info.server_info.as_ref().unwrap();
-    let revision = info.protocol_version.as_str();
-    writeln!(report, "{} {}, revision {revision}", server.name, server.version).unwrap();
+    format!("{} {}, revision {}", server.name, server.version, info.protocol_version.as_str())
+}
 
+async fn look_around(client: &mut Client, report: &mut String) {
+    writeln!(report, "{}", connected(&client.service)).unwrap();
     let tools = client.service.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     writeln!(report, "tools: {}", names.join(", ")).unwrap();
