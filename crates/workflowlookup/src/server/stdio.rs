@@ -196,6 +196,12 @@ impl<'a> Session<'a> {
                 self.act();
                 return self.write();
             }
+            // Whoever reads that they follow something hears of all that happens from then on…
+            if self.subscriptions != self.connection.subscriptions() {
+                self.look();
+            }
+            // …and whoever waits for an answer has it before we look for what else there is to tell.
+            self.write()?;
             self.look();
             self.write()?;
             if std::mem::take(&mut self.has_news) {
