@@ -101,8 +101,36 @@ impl From<serde_json::Error> for Failure {
 
 pub(crate) type Ended = Result<Outcome, Failure>;
 
+/// The same with one command only: a server is started often and lives long, and does without what the other
+/// commands are described with.
+#[derive(Debug, Parser)]
+#[command(name = "workflowlookup")]
+struct ServerOnly {
+    #[command(subcommand)]
+    command: Serve,
+    #[command(flatten)]
+    sources: SourceOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Serve {
+    Serve(serve::Arguments),
+}
+
+impl Cli {
+    /// Whatever is not a plain `serve` is taken, or refused, by the whole of it.
+    fn parsed() -> Result<Self, clap::Error> {
+        match ServerOnly::try_parse() {
+            Ok(ServerOnly { command: Serve::Serve(arguments), sources }) => {
+                Ok(Self { command: Command::Serve(arguments), sources })
+            }
+            Err(_) => Self::try_parse(),
+        }
+    }
+}
+
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::parsed() {
         Ok(cli) => cli,
         Err(error) => {
             // Printing fails only where nobody listens any more.
