@@ -2,6 +2,7 @@
 //! output that is not valid, 2 is a fault of our own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -101,36 +102,23 @@ impl From<serde_json::Error> for Failure {
 
 pub(crate) type Ended = Result<Outcome, Failure>;
 
-/// The same with one command only: a server is started often and lives long, and does without what the other
-/// commands are described with.
-#[derive(Debug, Parser)]
-#[command(name = "workflowlookup")]
-struct ServerOnly {
-    #[command(subcommand)]
-    command: Serve,
-    #[command(flatten)]
-    sources: SourceOptions,
-}
-
-#[derive(Debug, Subcommand)]
-enum Serve {
-    Serve(serve::Arguments),
-}
-
 impl Cli {
-    /// Whatever is not a plain `serve` is taken, or refused, by the whole of it.
-    fn parsed() -> Result<Self, clap::Error> {
-        match ServerOnly::try_parse() {
-            Ok(ServerOnly { command: Serve::Serve(arguments), sources }) => {
-                Ok(Self { command: Command::Serve(arguments), sources })
-            }
-            Err(_) => Self::try_parse(),
+    /// A server is started often and lives long. Where it is asked for without options, it does without everything
+    /// that commands are described and parsed with, which is a good part of what a start costs.
+    fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        match &words[..] {
+            [_, word] if word == "serve" => Ok(Self {
+                command: Command::Serve(serve::Arguments::default()),
+                sources: SourceOptions::default(),
+            }),
+            _ => Self::try_parse_from(words),
         }
     }
 }
 
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::parsed() {
+    let cli = match Cli::parsed(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             // Printing fails only where nobody listens any more.
@@ -219,5 +207,18 @@ fn report(ended: Ended, wants_json: bool, terminal: &mut Terminal) -> ExitCode {
             let _ = terminal.complain(red, "fault", &format!("{fault:#}"), None);
             ExitCode::from(2)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_server_is_the_same_whoever_parses_it() {
+        let words = ["workflowlookup", "serve"];
+        let short = Cli::parsed(words.map(OsString::from)).unwrap();
+        let long = Cli::try_parse_from(words).unwrap();
+        assert_eq!(format!("{short:?}"), format!("{long:?}"));
     }
 }

@@ -16,7 +16,7 @@ use crate::server::stdio::{self, WireLog};
 ///
 /// Ends when its input ends, on `shutdown`, and on SIGTERM or SIGINT. Edits of workflow files are picked
 /// up while it runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   workflowlookup connect claude-code     how to add it to an agent's configuration
   workflowlookup serve --log-level info --log-wire messages.log")]
@@ -25,10 +25,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     stdio: bool,
     /// How much to say on standard error
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     log_level: Level,
     /// In which form to say it
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: Format,
     /// Append every message, both ways, to this file
     #[arg(long, value_name = "FILE")]

@@ -14,7 +14,7 @@ use crate::bundled::BUNDLED;
 use crate::error::Refusal;
 use crate::sessions::{Place, StoreUrl};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct SourceOptions {
     /// One more folder of workflows; may be given several times. It wins over all others
     #[arg(long, value_name = "DIR", global = true)]

@@ -8,18 +8,20 @@ use rustix::io::retry_on_intr;
 use tracing_subscriber::filter::LevelFilter;
 
 /// How much is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Level {
     Off,
     Error,
+    #[default]
     Warn,
     Info,
     Debug,
 }
 
 /// For people, or for machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
+    #[default]
     Text,
     Json,
 }
