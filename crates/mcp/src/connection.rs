@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{Action, Call, Caller, Changed, Outcome, Progress, Ticket};
+use crate::action::{Action, Call, Caller, Outcome, Progress, Ticket};
 use crate::asking::Asking;
 use crate::batches::Batches;
 use crate::dispatch::{Shape, Step, outcome};
 use crate::era::{Origin, legacy, modern};
 use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
+use crate::listening::Listener;
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
@@ -45,7 +46,7 @@ pub struct Connection {
     /// The resources that a legacy client has subscribed to.
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
-    listeners: Vec<Listener>,
+    pub(crate) listeners: Vec<Listener>,
     /// How often one of these two was added to.
     pub(crate) subscriptions: u64,
     /// By ticket, and so in the order in which they came.
@@ -56,12 +57,6 @@ pub struct Connection {
     is_closed: bool,
     /// A text that has been sent, whose room is used again.
     spare: String,
-}
-
-#[derive(Debug)]
-struct Listener {
-    id: Id,
-    filter: Value,
 }
 
 /// A request whose call is under way.
@@ -189,60 +184,6 @@ impl Connection {
             params["message"] = json!(message);
         }
         actions.push(Action::Notify(jsonrpc::notification("notifications/progress", &params)));
-    }
-
-    /// Tells who wants to know.
-    pub fn changed(&mut self, changed: &Changed, actions: &mut Vec<Action>) {
-        let mut notify = |method: &str, params: Value| {
-            actions.push(Action::Notify(jsonrpc::notification(method, &params)));
-        };
-        let by_handshake = self.hears_by_handshake();
-        if by_handshake && changed.resources {
-            notify("notifications/resources/list_changed", json!({}));
-        }
-        if by_handshake && changed.prompts {
-            notify("notifications/prompts/list_changed", json!({}));
-        }
-        for uri in changed.uris.iter().filter(|uri| self.subscribed.contains(*uri)) {
-            notify("notifications/resources/updated", json!({"uri": uri}));
-        }
-        for listener in &self.listeners {
-            let meta = listener.meta();
-            let wants = |name: &str| listener.filter[name] == true;
-            if changed.resources && wants("resourcesListChanged") {
-                notify("notifications/resources/list_changed", json!({"_meta": meta}));
-            }
-            if changed.prompts && wants("promptsListChanged") {
-                notify("notifications/prompts/list_changed", json!({"_meta": meta}));
-            }
-            for uri in changed.uris.iter().filter(|uri| listener.follows().any(|own| own == **uri))
-            {
-                notify("notifications/resources/updated", json!({"_meta": meta, "uri": uri}));
-            }
-        }
-    }
-
-    /// Whether the client follows a resource whose URI begins like this.
-    pub fn follows(&self, scheme: &str) -> bool {
-        let mut opened = self.listeners.iter().flat_map(Listener::follows);
-        self.subscribed.iter().any(|uri| uri.starts_with(scheme))
-            || opened.any(|uri| uri.starts_with(scheme))
-    }
-
-    /// Whether the client wants to know when the list of resources changes.
-    pub fn hears_of_lists(&self) -> bool {
-        let mut opened = self.listeners.iter();
-        self.hears_by_handshake()
-            || opened.any(|listener| listener.filter["resourcesListChanged"] == true)
-    }
-
-    /// Another number whenever the client may follow something else than before.
-    pub fn subscriptions(&self) -> u64 {
-        self.subscriptions
-    }
-
-    fn hears_by_handshake(&self) -> bool {
-        self.revision.is_some_and(|revision| revision.traits().list_changed)
     }
 
     /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
@@ -408,15 +349,6 @@ impl Connection {
         }
     }
 
-    /// Streams are bounded, and so are the resources that all of them together follow.
-    fn has_room_for(&self, filter: &Value) -> bool {
-        let followed =
-            |filter: &Value| filter["resourceSubscriptions"].as_array().map_or(0, Vec::len);
-        let open = self.listeners.iter().map(|listener| followed(&listener.filter));
-        let all = open.sum::<usize>() + followed(filter);
-        self.listeners.len() < SUBSCRIPTIONS_MAX && all <= SUBSCRIPTIONS_MAX
-    }
-
     /// Both will be answered, but the client cannot tell the answers apart.
     fn warn_if_in_flight(&self, id: &Id, actions: &mut Vec<Action>) {
         let mut waiting = self.pending.values().map(|pending| &pending.id);
@@ -513,16 +445,4 @@ pub(crate) fn check_uri(uri: &str) -> Result<(), Error> {
 
 pub(crate) fn too_many_subscriptions() -> Error {
     Error::invalid_params(format!("there may be {SUBSCRIPTIONS_MAX} subscriptions at a time"))
-}
-
-impl Listener {
-    fn follows(&self) -> impl Iterator<Item = &str> {
-        let uris = self.filter["resourceSubscriptions"].as_array();
-        uris.into_iter().flatten().filter_map(Value::as_str)
-    }
-
-    fn meta(&self) -> Value {
-        let id: Value = serde_json::from_str(self.id.as_json()).unwrap_or_default();
-        json!({modern::SUBSCRIPTION: id})
-    }
 }

@@ -9,6 +9,7 @@ pub mod content;
 mod dispatch;
 mod era;
 mod jsonrpc;
+mod listening;
 mod quote;
 mod revision;
 mod server;

@@ -1,0 +1,93 @@
+//! What a client wants to hear about, and telling it. With a handshake it subscribes to resources and hears of lists
+//! without asking; in the modern era it opens streams, each with a filter.
+
+use serde_json::{Value, json};
+
+use crate::action::{Action, Changed};
+use crate::connection::{Connection, SUBSCRIPTIONS_MAX};
+use crate::era::modern;
+use crate::jsonrpc::{self, Id};
+
+/// A stream of notifications.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) id: Id,
+    pub(crate) filter: Value,
+}
+
+impl Connection {
+    /// Tells who wants to know.
+    pub fn changed(&mut self, changed: &Changed, actions: &mut Vec<Action>) {
+        let mut notify = |method: &str, params: Value| {
+            actions.push(Action::Notify(jsonrpc::notification(method, &params)));
+        };
+        let by_handshake = self.hears_by_handshake();
+        if by_handshake && changed.resources {
+            notify("notifications/resources/list_changed", json!({}));
+        }
+        if by_handshake && changed.prompts {
+            notify("notifications/prompts/list_changed", json!({}));
+        }
+        for uri in changed.uris.iter().filter(|uri| self.subscribed.contains(*uri)) {
+            notify("notifications/resources/updated", json!({"uri": uri}));
+        }
+        for listener in &self.listeners {
+            let meta = listener.meta();
+            let wants = |name: &str| listener.filter[name] == true;
+            if changed.resources && wants("resourcesListChanged") {
+                notify("notifications/resources/list_changed", json!({"_meta": meta}));
+            }
+            if changed.prompts && wants("promptsListChanged") {
+                notify("notifications/prompts/list_changed", json!({"_meta": meta}));
+            }
+            for uri in changed.uris.iter().filter(|uri| listener.follows().any(|own| own == **uri))
+            {
+                notify("notifications/resources/updated", json!({"_meta": meta, "uri": uri}));
+            }
+        }
+    }
+
+    /// Whether the client follows a resource whose URI begins like this.
+    pub fn follows(&self, scheme: &str) -> bool {
+        let mut opened = self.listeners.iter().flat_map(Listener::follows);
+        self.subscribed.iter().any(|uri| uri.starts_with(scheme))
+            || opened.any(|uri| uri.starts_with(scheme))
+    }
+
+    /// Whether the client wants to know when the list of resources changes.
+    pub fn hears_of_lists(&self) -> bool {
+        let mut opened = self.listeners.iter();
+        self.hears_by_handshake()
+            || opened.any(|listener| listener.filter["resourcesListChanged"] == true)
+    }
+
+    /// Another number whenever the client may follow something else than before.
+    pub fn subscriptions(&self) -> u64 {
+        self.subscriptions
+    }
+
+    fn hears_by_handshake(&self) -> bool {
+        self.revision.is_some_and(|revision| revision.traits().list_changed)
+    }
+
+    /// Streams are bounded, and so are the resources that all of them together follow.
+    pub(crate) fn has_room_for(&self, filter: &Value) -> bool {
+        let followed =
+            |filter: &Value| filter["resourceSubscriptions"].as_array().map_or(0, Vec::len);
+        let open = self.listeners.iter().map(|listener| followed(&listener.filter));
+        let all = open.sum::<usize>() + followed(filter);
+        self.listeners.len() < SUBSCRIPTIONS_MAX && all <= SUBSCRIPTIONS_MAX
+    }
+}
+
+impl Listener {
+    fn follows(&self) -> impl Iterator<Item = &str> {
+        let uris = self.filter["resourceSubscriptions"].as_array();
+        uris.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    pub(crate) fn meta(&self) -> Value {
+        let id: Value = serde_json::from_str(self.id.as_json()).unwrap_or_default();
+        json!({modern::SUBSCRIPTION: id})
+    }
+}
