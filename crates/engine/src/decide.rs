@@ -16,6 +16,8 @@ use crate::state::State;
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// How much context a session may hold, as JSON.
 pub const CONTEXT_BYTES_MAX: usize = 256 * 1024;
+/// The longest reason of a decision, or of going back.
+pub const REASON_BYTES_MAX: usize = 4 * 1024;
 
 /// Decides. None: what is asked for is so already.
 pub fn decide(
@@ -31,6 +33,7 @@ pub fn decide(
             goal: then.goal.clone(),
             context: then.context.clone(),
             forked_from: Some(from),
+            gated: then.gated.clone(),
             place: whole_place(then),
         })),
         (Command::Advance { revision, submission }, Some(state)) => {
@@ -38,16 +41,21 @@ pub fn decide(
         }
         (Command::Approve(decision), Some(state)) => {
             let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
+            check_reason(decision.reason.as_deref())?;
             let loops = current(workflow, state)?.state.unwrap_or_default();
             let place = place_after(workflow, state, loops, submission)?;
             Ok(Some(Event::Approved { decision, place }))
         }
         (Command::Decline(decision), Some(state)) => match state.waiting {
-            Some(_) => Ok(Some(Event::Declined { decision })),
+            Some(_) => {
+                check_reason(decision.reason.as_deref())?;
+                Ok(Some(Event::Declined { decision }))
+            }
             None => Err(Refusal::NotWaiting),
         },
         (Command::Rewind { revision, version, then, reason }, Some(state)) => {
             check_revision(state, revision)?;
+            check_reason(Some(&reason))?;
             let (context, place) = (then.context.clone(), whole_place(then));
             Ok(Some(Event::Rewound { reason, version, context, place }))
         }
@@ -73,12 +81,12 @@ pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Ne
 }
 
 fn start(workflow: &Workflow, goal: Option<String>, context: Context) -> Result<Event, Refusal> {
-    check_context(&context, &Context::new())?;
+    check_context(&context)?;
     let none = Ids::new::<String>(&[]);
     let first = find(workflow, &none, LoopState::default(), &context, Keeper::Session)?;
     let place = Place { step: first.step.map(|step| step.id.to_owned()), ..Place::default() };
     let workflow_id = workflow.id.to_string();
-    Ok(Event::Started { workflow_id, goal, context, forked_from: None, place })
+    Ok(Event::Started { workflow_id, goal, context, forked_from: None, gated: Vec::new(), place })
 }
 
 fn advance(
@@ -99,10 +107,10 @@ fn advance(
     if submission.output.len() > OUTPUT_BYTES_MAX {
         return Err(Refusal::TooLarge { what: "an output", limit: OUTPUT_BYTES_MAX });
     }
-    check_context(&state.context, &submission.context)?;
+    let context = merged(state, &submission);
+    check_context(&context)?;
     let now = current(workflow, state)?;
     let loops = now.state.unwrap_or_default();
-    let context = merged(state, &submission);
     let Submission { step, output, .. } = &submission;
     let verdict = checker.check_within(workflow, step, output, &loops, &context)?;
     if !verdict.valid {
@@ -111,7 +119,8 @@ fn advance(
     }
     let confirmation = workflow.step(step).and_then(Step::require_confirmation);
     let variables = variables_at(workflow, step, &loops, &context)?;
-    if now.guidance.requires_confirmation || is_confirmed(confirmation, &variables) {
+    let is_gated = state.gated.contains(step);
+    if is_gated || now.guidance.requires_confirmation || is_confirmed(confirmation, &variables) {
         return Ok(Some(Event::Submitted { submission }));
     }
     let place = place_after(workflow, state, loops, &submission)?;
@@ -160,13 +169,20 @@ fn check_revision(state: &State, given: u64) -> Result<(), Refusal> {
 }
 
 /// Where loops stand is the session's business, and what it holds is bounded.
-fn check_context(before: &Context, more: &Context) -> Result<(), Refusal> {
-    if before.contains_key(KEY) || more.contains_key(KEY) {
+fn check_context(context: &Context) -> Result<(), Refusal> {
+    if context.contains_key(KEY) {
         return Err(Refusal::Reserved { variable: KEY });
     }
-    let bytes = |context: &Context| serde_json::to_string(context).map_or(0, |text| text.len());
-    if bytes(before) + bytes(more) > CONTEXT_BYTES_MAX {
+    let bytes = serde_json::to_string(context).map_or(0, |text| text.len());
+    if bytes > CONTEXT_BYTES_MAX {
         return Err(Refusal::TooLarge { what: "the context", limit: CONTEXT_BYTES_MAX });
+    }
+    Ok(())
+}
+
+fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+    if reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
+        return Err(Refusal::TooLarge { what: "a reason", limit: REASON_BYTES_MAX });
     }
     Ok(())
 }

@@ -19,6 +19,9 @@ pub enum Event {
         context: Context,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Origin>,
+        /// Steps whose outputs a person has to confirm, as the session was copied from knew it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gated: Vec<String>,
         place: Place,
     },
     /// The output was good, and no person had to confirm it.

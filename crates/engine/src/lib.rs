@@ -18,7 +18,7 @@ mod view;
 
 pub use check::{Checker, Verdict};
 pub use command::Command;
-pub use decide::{CONTEXT_BYTES_MAX, OUTPUT_BYTES_MAX, decide};
+pub use decide::{CONTEXT_BYTES_MAX, OUTPUT_BYTES_MAX, REASON_BYTES_MAX, decide};
 pub use event::{Channel, Decision, Event, Origin, Place, Submission};
 pub use guidance::Guidance;
 pub use loops::{LoopProgress, LoopState};

@@ -29,6 +29,10 @@ pub struct State {
     pub revision: u64,
     /// What a person has to confirm.
     pub waiting: Option<Submission>,
+    /// Steps whose output had to be confirmed and was not yet. They stay so whatever is reported later: a condition
+    /// that depends on what an agent says must not let it take a gate back.
+    #[serde(default)]
+    pub gated: Vec<String>,
 }
 
 impl State {
@@ -43,11 +47,12 @@ impl State {
 
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::Started { workflow_id, goal, context, place, forked_from: _ } => {
+            Event::Started { workflow_id, goal, context, gated, place, forked_from: _ } => {
                 *self = Self {
                     workflow_id: workflow_id.clone(),
                     goal: goal.clone(),
                     context: context.clone(),
+                    gated: gated.clone(),
                     ..Self::default()
                 };
                 self.go_to(place);
@@ -62,9 +67,15 @@ impl State {
                 self.attempts += 1;
                 self.revision += 1;
             }
-            Event::Submitted { submission } => self.waiting = Some(submission.clone()),
+            Event::Submitted { submission } => {
+                if !self.gated.contains(&submission.step) {
+                    self.gated.push(submission.step.clone());
+                }
+                self.waiting = Some(submission.clone());
+            }
             Event::Approved { place, .. } => {
                 if let Some(submission) = self.waiting.take() {
+                    self.gated.retain(|step| *step != submission.step);
                     self.learn(&submission);
                 }
                 self.go_to(place);

@@ -35,6 +35,8 @@ const REASON: &str = "a person has to confirm the output of this step";
 
 pub fn view<'a>(workflow: &'a Workflow, state: &'a State) -> Result<View<'a>, Refusal> {
     let Next { step, mut guidance, is_complete, .. } = current(workflow, state)?;
+    guidance.requires_confirmation |=
+        step.as_ref().is_some_and(|step| state.gated.iter().any(|gated| gated == step.id));
     let waiting = state.waiting.as_ref();
     let waiting = waiting.map(|waiting| Waiting { step_id: &waiting.step, reason: REASON });
     if let Some(Waiting { step_id, .. }) = &waiting {

@@ -44,6 +44,8 @@ pub struct ResourceText {
     pub uri: String,
     pub mime_type: &'static str,
     pub text: String,
+    /// It may be another in a moment, and is not to be kept.
+    pub is_live: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub struct PromptArgument {
 pub struct Page<T> {
     pub items: Vec<T>,
     pub next: Option<String>,
+    /// It may be another in a moment, and is not to be kept.
+    pub is_live: bool,
 }
 
 impl Tool {

@@ -186,7 +186,7 @@ pub(crate) fn outcome(
         }
         Outcome::Resources(page) => {
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
-            (listed("resources", items, page.next), Caching::List)
+            (listed("resources", items, page.next), Caching::of(page.is_live))
         }
         Outcome::Templates(templates) => {
             let items = templates.iter().map(|item| item.to_json(&traits)).collect();
@@ -194,9 +194,11 @@ pub(crate) fn outcome(
         }
         Outcome::Prompts(page) => {
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
-            (listed("prompts", items, page.next), Caching::List)
+            (listed("prompts", items, page.next), Caching::of(page.is_live))
         }
-        Outcome::Resource(text) => (json!({"contents": [text.to_json()]}), Caching::List),
+        Outcome::Resource(text) => {
+            (json!({"contents": [text.to_json()]}), Caching::of(text.is_live))
+        }
         Outcome::Prompt { description, text } => {
             let content = json!({"type": "text", "text": text});
             let messages = json!([{"role": "user", "content": content}]);

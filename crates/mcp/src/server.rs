@@ -97,8 +97,9 @@ impl Server {
         result["_meta"] = self.meta(revision);
         match caching {
             Caching::None => {}
-            Caching::List => {
-                result["ttlMs"] = json!(LIST_TTL_MS);
+            Caching::List | Caching::Live => {
+                let ttl = if caching == Caching::Live { 0 } else { LIST_TTL_MS };
+                result["ttlMs"] = json!(ttl);
                 result["cacheScope"] = json!("private");
             }
         }
@@ -111,4 +112,12 @@ impl Server {
 pub(crate) enum Caching {
     None,
     List,
+    /// That it may not.
+    Live,
+}
+
+impl Caching {
+    pub(crate) fn of(is_live: bool) -> Self {
+        if is_live { Self::Live } else { Self::List }
+    }
 }

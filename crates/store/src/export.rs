@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::chain::{Chain, Hash, Link, Root};
+use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::indent::indented;
 use crate::model::{Definition, Event, Head, Meta, Status, Version};
@@ -122,16 +122,7 @@ pub(crate) fn root(chain: &Chain, session: &ExportedSession, definition: &Defini
 }
 
 pub(crate) fn link(chain: &Chain, previous: &Hash, session: &str, event: &Event) -> Hash {
-    let link = Link {
-        session,
-        version: event.version,
-        time: event.time,
-        kind: event.kind.as_bytes(),
-        revision: event.revision,
-        digest: event.digest.as_ref().map(<[u8; 32]>::as_slice),
-        body: event.body.as_bytes(),
-    };
-    chain.link(previous, &link)
+    chain.link(previous, &event.link(session))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

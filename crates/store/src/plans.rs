@@ -40,6 +40,8 @@ fn no_statement_scans_a_table() {
         prune::DELETE_DEFINITION,
         read::META,
         read::EVENTS,
+        read::SEALED_EVENTS,
+        read::SEALS,
         read::EVENT_AT_REVISION,
         read::SNAPSHOT,
         read::DEFINITION,

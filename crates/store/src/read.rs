@@ -1,11 +1,13 @@
-//! Reading one session: its head, its events, what it follows. A load believes the file; `verify` doubts it.
+//! Reading one session: its head, its events, what it follows. A load believes what is sealed: the snapshot, the events
+//! after it and the head; `verify` doubts everything.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::chain::{Chain, Hash};
+use crate::chain::{Chain, Hash, Link};
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::model::{Event, Head, Log, Meta, Snapshot, Status, Version};
+use crate::verify::Flaw;
 
 /// What [`meta_of`] reads.
 macro_rules! meta_columns {
@@ -18,6 +20,10 @@ pub(crate) use meta_columns;
 pub(crate) const META: &str = concat!("SELECT ", meta_columns!(), " FROM sessions WHERE id = ?1");
 pub(crate) const EVENTS: &str = "SELECT version, time, kind, revision, digest, body FROM events
     WHERE session = ?1 AND version >= ?2 ORDER BY version LIMIT ?3";
+pub(crate) const SEALED_EVENTS: &str =
+    "SELECT version, time, kind, revision, digest, body, hash FROM events
+    WHERE session = ?1 AND version >= ?2 ORDER BY version";
+pub(crate) const SEALS: &str = "SELECT root, seal FROM sessions WHERE number = ?1";
 pub(crate) const EVENT_AT_REVISION: &str = "SELECT version, time, kind, revision, digest, body
     FROM events WHERE session = ?1 AND revision = ?2 ORDER BY id DESC LIMIT 1";
 pub(crate) const SNAPSHOT: &str = "SELECT s.version, s.text, s.seal, e.hash FROM snapshots s
@@ -30,9 +36,30 @@ pub(crate) fn load(
     session: &str,
 ) -> Result<Option<Log>, Error> {
     let Some((number, meta)) = meta(connection, session)? else { return Ok(None) };
-    let snapshot = snapshot(connection, chain, number, session)?;
+    let mut statement = connection.prepare_cached(SEALS)?;
+    let (root, seal): (Hash, Hash) =
+        statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (snapshot, mut last) = match snapshot(connection, chain, number, session)? {
+        Some((snapshot, hash)) => (Some(snapshot), hash),
+        None => (None, root),
+    };
     let from = snapshot.as_ref().map_or(1, |snapshot| snapshot.version + 1);
-    let events = events(connection, number, from, i64::MAX)?;
+    let mut events = Vec::new();
+    let mut statement = connection.prepare_cached(SEALED_EVENTS)?;
+    let mut rows = statement.query(params![number, from])?;
+    while let Some(row) = rows.next()? {
+        let event = event_of(row)?;
+        let hash: Hash = row.get(6)?;
+        if chain.link(&last, &event.link(session)) != hash {
+            return Err(Error::Broken(vec![Flaw::Event(event.version)]));
+        }
+        last = hash;
+        events.push(event);
+    }
+    let Meta { version, head, touched, .. } = &meta;
+    if chain.seal(&last, session, *version, head, *touched) != seal {
+        return Err(Error::Broken(vec![Flaw::Head(*version)]));
+    }
     Ok(Some(Log { meta, snapshot, events }))
 }
 
@@ -80,13 +107,13 @@ pub(crate) fn events(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The snapshot, if it is ours. One that is not is as good as none.
+/// The snapshot, if it is ours, and the hash of its event. One that is not is as good as none.
 fn snapshot(
     connection: &Connection,
     chain: &Chain,
     number: i64,
     session: &str,
-) -> Result<Option<Snapshot>, Error> {
+) -> Result<Option<(Snapshot, Hash)>, Error> {
     let mut statement = connection.prepare_cached(SNAPSHOT)?;
     let row = statement.query_row([number], |row| {
         let (seal, hash): (Hash, Hash) = (row.get(2)?, row.get(3)?);
@@ -97,7 +124,8 @@ fn snapshot(
         row => row?,
     };
     Ok(row.and_then(|(snapshot, seal, hash)| {
-        (chain.snapshot(&hash, session, snapshot.text.as_bytes()) == seal).then_some(snapshot)
+        let is_ours = chain.snapshot(&hash, session, snapshot.text.as_bytes()) == seal;
+        is_ours.then_some((snapshot, hash))
     }))
 }
 
@@ -135,4 +163,19 @@ fn event_of(row: &Row<'_>) -> rusqlite::Result<Event> {
         digest: row.get(4)?,
         body: row.get(5)?,
     })
+}
+
+impl Event {
+    /// What its hash binds.
+    pub(crate) fn link<'a>(&'a self, session: &'a str) -> Link<'a> {
+        Link {
+            session,
+            version: self.version,
+            time: self.time,
+            kind: self.kind.as_bytes(),
+            revision: self.revision,
+            digest: self.digest.as_ref().map(<[u8; 32]>::as_slice),
+            body: self.body.as_bytes(),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use engine::{Checker, Command, Decision, Origin, Refusal, State, Submission, dec
 use workflow::{Context, Workflow};
 
 use crate::error::Error as StoreError;
+use crate::limits::EVENTS_MAX;
 use crate::model::{Append, Created, Definition, NewSession, Status, Version};
 use crate::store::Store;
 
@@ -103,6 +104,9 @@ pub enum Error {
     /// A person has decided about something that does not wait any more; something else does.
     #[error("what waited for a person then was handed in anew since")]
     NoLonger { session: Arc<Session> },
+    /// It has as many events as one may have. A copy goes on.
+    #[error("the session has had {EVENTS_MAX} events, which is the most that one may have")]
+    Full { session: Arc<Session> },
     /// Only without waiting: somebody else was first.
     #[error("somebody else was first")]
     Overtaken,
@@ -174,7 +178,9 @@ impl Sessions {
             let current = session.state.revision;
             return Err(session.refused(Refusal::WrongRevision { given: revision, current }));
         }
-        let (version, then) = self.last_at(&session, to_step)?;
+        let (version, mut then) = self.last_at(&session, to_step)?;
+        // A copy does not get around what a person has to confirm.
+        then.gated.clone_from(&session.state.gated);
         let from = Origin { session: id.to_owned(), version, reason: Some(reason.to_owned()) };
         let command = Command::Fork { from, state: &then };
         let decided = decide(&session.workflow, &self.checker, None, command);
@@ -335,10 +341,15 @@ impl Sessions {
         command: Command<'_>,
         time: u64,
     ) -> Result<Begun, Error> {
+        let is_advance = matches!(command, Command::Advance { .. });
         let decided = decide(&session.workflow, &self.checker, Some(&session.state), command);
         let Some(event) = decided.map_err(|refusal| session.refused(refusal))? else {
             return Ok(Begun::Settled(session));
         };
+        // The last place in a log is for a decision about what waits in it.
+        if is_advance && session.version + 1 >= EVENTS_MAX {
+            return Err(Error::Full { session });
+        }
         let mut state = session.state.clone();
         state.apply(&event);
         let Session { id, owner, workflow, version, .. } = &*session;

@@ -7,8 +7,8 @@ use engine::{Event, State, Submission};
 
 use workflow::{Format, read_trusted};
 
-use super::stored::{damaged, head, read_event, searched, verdict};
-use super::{Advanced, Error, Session, Sessions};
+use super::stored::{content_hash, damaged, head, read_event, searched, verdict};
+use super::{Advanced, Error, Session, Sessions, Verdict};
 use crate::error::Error as StoreError;
 use crate::export::{ExportedHead, ExportedLog};
 use crate::model::{Head, Version};
@@ -71,31 +71,33 @@ impl Sessions {
         Ok(verdict.map(|verdict| Advanced { session, verdict }))
     }
 
-    /// The last time that a session came to a step: after which event, and how it stood.
+    /// The last time that a session came to a step: after which event, and how it stood. What was superseded by going
+    /// back does not count: going back must never lead forward.
     pub(super) fn last_at(
         &self,
         session: &Arc<Session>,
         step: &str,
     ) -> Result<(Version, State), Error> {
-        let mut found = None;
-        let mut state: Option<State> = None;
+        let mut arrivals: Vec<Version> = Vec::new();
         self.each_event(&session.id, session.version, |version, _, event| {
-            let is_move = !matches!(
-                event,
-                Event::Returned { .. } | Event::Submitted { .. } | Event::Declined { .. }
-            );
-            match &mut state {
-                Some(state) => state.apply(event),
-                None => state = State::of([event]),
-            }
-            if let Some(state) =
-                state.as_ref().filter(|state| is_move && state.step.as_deref() == Some(step))
-            {
-                found = Some((version, state.clone()));
+            let place = match event {
+                Event::Started { place, .. }
+                | Event::Accepted { place, .. }
+                | Event::Approved { place, .. } => place,
+                Event::Rewound { place, version: to, .. } => {
+                    arrivals.retain(|arrival| arrival <= to);
+                    place
+                }
+                Event::Returned { .. } | Event::Submitted { .. } | Event::Declined { .. } => return,
+            };
+            if place.step.as_deref() == Some(step) {
+                arrivals.push(version);
             }
         })?;
-        let never = || Error::NeverThere { step: step.to_owned(), session: Arc::clone(session) };
-        found.ok_or_else(never)
+        match arrivals.last() {
+            Some(version) => Ok((*version, self.state_at(&session.id, *version)?)),
+            None => Err(Error::NeverThere { step: step.to_owned(), session: Arc::clone(session) }),
+        }
     }
 
     pub(super) fn state_at(&self, id: &str, version: Version) -> Result<State, Error> {
@@ -126,6 +128,17 @@ impl Sessions {
             from = last + 1;
         }
         Ok(())
+    }
+
+    /// The session as its events tell it, believed or not: for who looks at one that may be broken.
+    pub fn replay(&self, id: &str) -> Result<Session, Error> {
+        let meta = self.store.meta(id)?.ok_or(Error::NotFound)?;
+        let state = self.state_at(id, meta.version)?;
+        let text = self.store.definition(&meta.definition)?;
+        let workflow = text.and_then(|text| read_trusted(&text, Format::Json));
+        let workflow = workflow.ok_or_else(|| damaged("a definition cannot be read"))?;
+        let (owner, version) = (meta.owner, meta.version);
+        Ok(Session { id: meta.id, owner, version, state, workflow: Arc::new(workflow) })
     }
 
     /// What the last finished steps produced, at most so many. What was superseded by going back is left out; a
@@ -191,6 +204,15 @@ impl Sessions {
         Ok(summary)
     }
 
+    /// What came of the last output for the current step, where it was not accepted: what was wrong with it.
+    pub fn last_try(&self, session: &Session) -> Result<Option<Verdict>, Error> {
+        if session.state.attempts == 0 || session.state.waiting.is_some() {
+            return Ok(None);
+        }
+        let last = self.store.events(&session.id, session.version, 1)?.pop();
+        Ok(last.map(|event| read_event(&event.body)).transpose()?.as_ref().and_then(verdict))
+    }
+
     /// Computes the chain of a session anew and replays its events: everything that is wrong, each in a sentence.
     pub fn verify(&self, id: &str) -> Result<Vec<String>, Error> {
         let verified = self.store.verify(id)?;
@@ -205,8 +227,9 @@ impl Sessions {
 
     /// Takes in an exported session, if it can be replayed.
     pub fn import(&self, log: &ExportedLog) -> Result<(), Error> {
-        if read_trusted(&log.definition.text, Format::Json).is_none() {
-            return Err(damaged("a definition cannot be read"));
+        let is_readable = read_trusted(&log.definition.text, Format::Json).is_some();
+        if !is_readable || content_hash(&log.definition.text) != log.definition.hash {
+            return Err(damaged("the definition is not the one that the session began with"));
         }
         let events = log.events.iter().map(|event| read_event(event.body.get()));
         let events: Vec<Event> = events.collect::<Result<_, _>>()?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::State;
 use workflow::{Format, Workflow, read_trusted};
 
-use super::stored::{damaged, read_event};
+use super::stored::{content_hash, damaged, read_event};
 use super::{Error, Session, Sessions};
 
 /// How many sessions, and how many definitions, are kept in memory. Beyond, all are forgotten and read again.
@@ -50,6 +50,9 @@ impl Sessions {
         let mut definitions = self.lock(&self.definitions);
         if let Some(workflow) = definitions.get(hash) {
             return Ok(Arc::clone(workflow));
+        }
+        if content_hash(text) != hash {
+            return Err(damaged("a definition was changed"));
         }
         let workflow = read_trusted(text, Format::Json);
         let workflow = Arc::new(workflow.ok_or_else(|| damaged("a definition cannot be read"))?);

@@ -26,8 +26,11 @@ pub(super) fn check_criteria(workflow: &Workflow) -> Result<(), Refusal> {
 /// What the session follows from now on, whatever becomes of the file.
 pub(super) fn pinned(workflow: &Workflow) -> Result<Definition, Error> {
     let text = json(workflow)?;
-    let hash = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Definition { hash, text })
+    Ok(Definition { hash: content_hash(&text), text })
+}
+
+pub(super) fn content_hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) fn new_event(event: &engine::Event, revision: Option<u64>) -> Result<NewEvent, Error> {

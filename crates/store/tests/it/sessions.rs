@@ -145,12 +145,19 @@ fn going_back_keeps_the_history_and_a_copy_goes_its_own_way() {
     sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
     let never = sessions.rewind("s1", 1, "file", "why not", 3);
     assert!(matches!(never, Err(Error::NeverThere { .. })), "what comes later is not told");
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 4 };
+    let copy = sessions.fork("s1", 1, "send", "another try", ids.clone()).unwrap();
+    assert_eq!((copy.state.revision, copy.state.step.as_deref()), (0, Some("send")));
     let back = sessions.rewind("s1", 1, "write", "the wrong Ada", 3).unwrap();
     assert_eq!((back.state.revision, back.state.step.as_deref()), (2, Some("write")));
     assert_eq!(back.version, 3, "nothing is lost");
-    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 4 };
-    let copy = sessions.fork("s1", 2, "send", "another try", ids).unwrap();
-    assert_eq!((copy.state.revision, copy.state.step.as_deref()), (0, Some("send")));
+    // What is superseded is no place to go to: that would be the way forward.
+    for refused in [
+        sessions.rewind("s1", 2, "send", "I was there", 4),
+        sessions.fork("s1", 2, "send", "I was there", ids),
+    ] {
+        assert!(matches!(refused, Err(Error::NeverThere { .. })), "{refused:?}");
+    }
     sessions.advance("s2", 0, &submission("send", "sent"), 5).unwrap();
     assert_eq!(place(&sessions, "s1"), (2, Some("write".to_owned()), false));
     assert_eq!(place(&world.sessions(), "s2"), (0, Some("send".to_owned()), true));
@@ -209,6 +216,101 @@ fn a_person_decides_about_what_they_saw_and_nothing_else() {
     }
     sessions.approve("s1", seen.version + 1, &decision(None), 6).unwrap();
     assert_eq!(place(&sessions, "s1"), (2, Some("file".to_owned()), false));
+}
+
+#[test]
+fn a_rejected_output_is_not_got_around_by_going_back_and_forth() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    let advance = |revision, step: &str, output: &str| {
+        sessions.advance("s1", revision, &submission(step, output), 2).unwrap().verdict
+    };
+    advance(0, "write", "Dear Ada");
+    advance(1, "send", "by post");
+    sessions.approve("s1", 3, &decision(None), 3).unwrap();
+    sessions.rewind("s1", 2, "write", "the wrong Ada", 4).unwrap();
+    advance(3, "write", "Dear Bob");
+    assert_eq!(advance(4, "send", "by post"), Verdict::Waiting);
+    sessions.decline("s1", 7, &decision(Some("never")), 5).unwrap();
+    let forward = sessions.rewind("s1", 5, "file", "it was approved once", 6);
+    assert!(matches!(forward, Err(Error::NeverThere { .. })), "{forward:?}");
+}
+
+#[test]
+fn a_gate_is_not_taken_back_by_what_an_agent_reports() {
+    let definition = json!({
+        "id": "risk", "name": "Risk", "description": "Takes a risk", "version": "1.0.0",
+        "steps": [
+            {"id": "jump", "title": "Jump", "prompt": "Jump.",
+             "requireConfirmation": {"var": "risky", "equals": true}},
+            {"id": "land", "title": "Land", "prompt": "Land."},
+        ],
+    });
+    let definition = definition.to_string();
+    let workflow = read(definition.as_bytes(), Format::Json, Scrutiny::Syntax).workflow.unwrap();
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow, start("s1")).unwrap();
+    let jump = |id: &str, revision, is_risky: bool| {
+        let context = json!({"risky": is_risky}).as_object().unwrap().clone();
+        let submission = Submission { context, ..submission("jump", "off the roof") };
+        sessions.advance(id, revision, &submission, 2).unwrap().verdict
+    };
+    assert_eq!(jump("s1", 0, true), Verdict::Waiting);
+    assert_eq!(jump("s1", 0, false), Verdict::Waiting, "somebody is being asked");
+    sessions.decline("s1", 3, &decision(Some("no")), 3).unwrap();
+    assert_eq!(jump("s1", 1, false), Verdict::Waiting, "the answer was no");
+    sessions.rewind("s1", 1, "jump", "once more", 4).unwrap();
+    assert_eq!(jump("s1", 2, false), Verdict::Waiting, "also after going back");
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 5 };
+    sessions.fork("s1", 2, "jump", "a copy", ids).unwrap();
+    assert_eq!(jump("s2", 0, false), Verdict::Waiting, "and in a copy");
+    sessions.approve("s1", 7, &decision(None), 6).unwrap();
+    assert_eq!(place(&world.sessions(), "s1"), (3, Some("land".to_owned()), false));
+}
+
+#[test]
+fn what_was_wrong_last_is_remembered() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    let last = |sessions: &Sessions| sessions.last_try(&sessions.open("s1").unwrap()).unwrap();
+    assert_eq!(last(&sessions), None);
+    let returned = sessions.advance("s1", 0, &submission("write", "Hey"), 2).unwrap().verdict;
+    assert_eq!(last(&world.sessions()), Some(returned));
+    sessions.advance("s1", 1, &submission("write", "Dear Ada"), 3).unwrap();
+    assert_eq!(last(&sessions), None);
+    sessions.advance("s1", 2, &submission("send", "by post"), 4).unwrap();
+    assert_eq!(last(&sessions), None, "it waits");
+    sessions.decline("s1", 4, &decision(Some("no")), 5).unwrap();
+    assert_eq!(last(&sessions), Some(Verdict::Declined { reason: Some("no".to_owned()) }));
+}
+
+#[test]
+fn a_full_session_says_so_and_leaves_room_for_a_decision() {
+    let world = World::new();
+    let sessions = world.sessions();
+    sessions.start(&workflow(), start("s1")).unwrap();
+    sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
+    let mut version = 2;
+    while version < store::limits::EVENTS_MAX - 2 {
+        let outputs = ["by post", "by pigeon"];
+        let output = outputs[usize::try_from(version % 2).unwrap()];
+        sessions.advance("s1", 1, &submission("send", output), 3).unwrap();
+        version += 1;
+    }
+    let last = sessions.advance("s1", 1, &submission("send", "by ship"), 4).unwrap();
+    assert_eq!(last.session.version, store::limits::EVENTS_MAX - 1);
+    let full = sessions.advance("s1", 1, &submission("send", "by air"), 5);
+    assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
+    sessions.approve("s1", last.session.version, &decision(None), 6).unwrap();
+    assert_eq!(place(&sessions, "s1"), (2, Some("file".to_owned()), false));
+    let full = sessions.advance("s1", 2, &submission("file", "filed"), 7);
+    assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 8 };
+    sessions.fork("s1", 2, "file", "it is full", ids).unwrap();
+    sessions.advance("s2", 0, &submission("file", "filed"), 9).unwrap();
 }
 
 /// The finished steps with their outputs, and whether there were more.
@@ -293,7 +395,10 @@ fn a_session_travels_and_is_doubted() {
     assert_eq!(place(&elsewhere.sessions(), "s1"), place(&sessions, "s1"));
     let found = elsewhere.sessions().store().search("lovelace", Some("me"), 10).unwrap();
     assert_eq!(found.len(), 1);
-    let mut odd = log;
+    let mut odd = log.clone();
     odd.head.step = Some("file".to_owned());
     assert!(World::new().sessions().import(&odd).is_err());
+    let mut odd = log;
+    odd.definition.text = odd.definition.text.replace("true", "false");
+    assert!(World::new().sessions().import(&odd).is_err(), "its hash is that of another text");
 }

@@ -44,6 +44,19 @@ fn a_changed_byte_is_found_with_its_version() {
 }
 
 #[test]
+fn what_was_changed_is_not_gone_on_from() {
+    for (sql, flaw) in [
+        ("UPDATE events SET body = '{}' WHERE version = 10", Flaw::Event(10)),
+        ("UPDATE sessions SET step = 'elsewhere'", Flaw::Head(10)),
+        ("UPDATE sessions SET version = 9", Flaw::Head(9)),
+    ] {
+        let (_folder, path) = prepare();
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        assert_eq!(open(&path).load("a"), Err(Error::Broken(vec![flaw])), "{sql}");
+    }
+}
+
+#[test]
 fn every_column_counts() {
     let cases: &[(&str, &[Flaw])] = &[
         ("UPDATE events SET time = time + 1 WHERE version = 3", &[Flaw::Event(3)]),

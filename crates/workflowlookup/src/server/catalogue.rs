@@ -37,6 +37,8 @@ pub(super) fn list_resources(
     .map_or_else(Outcome::BadParams, |mut page| {
         if cursor.is_none() {
             page.items.splice(0..0, std::iter::once(schema_resource()).chain(sessions()));
+            // A session may begin at any time.
+            page.is_live = true;
         }
         Outcome::Resources(page)
     })
@@ -72,7 +74,9 @@ pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {
         workflow.and_then(|workflow| serde_json::to_string_pretty(workflow).ok())
     };
     match text {
-        Some(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text }),
+        Some(text) => {
+            Outcome::Resource(ResourceText { uri, mime_type: JSON, text, is_live: false })
+        }
         None => Outcome::NoResource { uri },
     }
 }
@@ -198,5 +202,5 @@ fn page<T>(
     let taken: Vec<&Workflow> = rest.by_ref().take(PAGE).collect();
     let has_more = rest.peek().is_some();
     let next = taken.last().filter(|_| has_more).map(|last| cursor_after(&last.id));
-    Ok(Page { items: taken.into_iter().map(make).collect(), next })
+    Ok(Page { items: taken.into_iter().map(make).collect(), next, is_live: false })
 }

@@ -67,7 +67,7 @@ pub(super) fn read(app: &App, uri: String) -> Outcome {
         Err(error) => return fault(&crate::sessions::refusal(id, error)),
     };
     match status::resource(&open, &session) {
-        Ok(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text }),
+        Ok(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text, is_live: true }),
         Err(refusal) => fault(&refusal),
     }
 }

@@ -14,6 +14,7 @@ use workflow::definition::Step;
 use super::workers::Carried;
 use crate::app::App;
 use crate::error::Refusal;
+use crate::sessions::Denied;
 
 mod advance;
 mod gate;
@@ -92,6 +93,12 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
 fn refused(refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::InvalidParams { details, .. } => Outcome::BadArguments(details.clone()),
+        Refusal::Session {
+            why:
+                why
+                @ Denied::Engine(engine::Refusal::TooLarge { .. } | engine::Refusal::Reserved { .. }),
+            ..
+        } => Outcome::BadArguments(why.to_string()),
         Refusal::MalformedId { .. } => {
             Outcome::BadArguments(format!("{refusal}; `workflow_list` shows all ids"))
         }
@@ -124,6 +131,10 @@ fn advice(refusal: &Refusal) -> String {
         Refusal::SessionNotFound { .. } => {
             "`workflow_status` without a sessionId shows those that run.".to_owned()
         }
+        Refusal::Session { why: Denied::Full, at } => format!(
+            "{}. Go on in a copy: workflow_rewind with this revision, toStep the current step and fork true.",
+            capitalised(&at.to_string())
+        ),
         Refusal::Session { at, .. } => {
             let how = match (&at.step, at.is_waiting) {
                 (None, _) => "There is nothing left to do.",

@@ -10,10 +10,16 @@ use crate::error::Refusal;
 pub(crate) enum Denied {
     #[error("{0}")]
     Engine(engine::Refusal),
-    #[error("the session has not been at step `{0}`")]
+    /// What was superseded by going back does not count, and a copy begins where it was made.
+    #[error("the session has not been at step `{0}`, as it counts now")]
     NeverThere(String),
     #[error("what waited for a person then was handed in anew since")]
     NoLonger,
+    #[error(
+        "the session has had {} events, which is the most that one may have",
+        store::limits::EVENTS_MAX
+    )]
+    Full,
     #[error("the key was used for a session of workflow `{0}`")]
     KeyTaken(String),
 }
@@ -78,6 +84,7 @@ pub(crate) fn refusal(id: &str, error: Error) -> Refusal {
         Error::Refused { refusal, session: None } => Refusal::engine(id, refusal),
         Error::NeverThere { step, session } => denied(Denied::NeverThere(step), &session),
         Error::NoLonger { session } => denied(Denied::NoLonger, &session),
+        Error::Full { session } => denied(Denied::Full, &session),
         Error::Overtaken => unavailable("somebody else was first; make the same call again"),
         Error::Store(error) => from_store(&error),
     }

@@ -12,7 +12,9 @@ use serde_json::value::RawValue;
 use store::sessions::{Advanced, Error, Verdict};
 use workflow::Context;
 
-use super::session_answer::{Answer, revision_schema, session_id_schema, session_tool, writing};
+use super::session_answer::{
+    Answer, read_revision, revision_schema, session_id_schema, session_tool, writing,
+};
 use super::{Carried, gate, id_schema, is_heavy, refused};
 use crate::app::App;
 use crate::error::Refusal;
@@ -24,6 +26,7 @@ pub(super) const NAME: &str = "workflow_advance";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
     session_id: String,
+    #[serde(deserialize_with = "read_revision")]
     revision: u64,
     step_id: String,
     output: String,
@@ -144,20 +147,12 @@ struct Checked<'a> {
 
 fn answer(advanced: &Advanced) -> Result<Outcome, Refusal> {
     let answer = Answer::of(&advanced.session)?;
-    let (issues, suggestions) = match &advanced.verdict {
-        Verdict::Accepted => {
-            let checked = Checked { accepted: true, attempt: None, issues: &[], suggestions: &[] };
-            return Ok(answer.outcome(&format!("Accepted.\n\n{}", answer.text()), &checked));
+    let Some((issues, suggestions)) = complaints(advanced.verdict.clone()) else {
+        if advanced.verdict == Verdict::Waiting {
+            return Ok(answer.outcome(&answer.text(), &()));
         }
-        Verdict::Waiting => return Ok(answer.outcome(&answer.text(), &())),
-        Verdict::Returned { issues, suggestions } => (issues.clone(), suggestions.clone()),
-        Verdict::Declined { reason: Some(reason) } => {
-            (vec![format!("A person has rejected the output: {reason}")], Vec::new())
-        }
-        Verdict::Declined { reason: None } => {
-            let ask = "Ask your user what should be different.".to_owned();
-            (vec!["A person has rejected the output.".to_owned()], vec![ask])
-        }
+        let checked = Checked { accepted: true, attempt: None, issues: &[], suggestions: &[] };
+        return Ok(answer.outcome(&format!("Accepted.\n\n{}", answer.text()), &checked));
     };
     let attempt = advanced.session.state.attempts;
     let mut text = format!("Not accepted (attempt {attempt}).");
@@ -171,4 +166,19 @@ fn answer(advanced: &Advanced) -> Result<Outcome, Refusal> {
     let (issues, suggestions) = (&*issues, &*suggestions);
     let checked = Checked { accepted: false, attempt: Some(attempt), issues, suggestions };
     Ok(answer.outcome(&text, &checked))
+}
+
+/// What is wrong with an output, and what to change, where it was not taken.
+pub(super) fn complaints(verdict: Verdict) -> Option<(Vec<String>, Vec<String>)> {
+    match verdict {
+        Verdict::Accepted | Verdict::Waiting => None,
+        Verdict::Returned { issues, suggestions } => Some((issues, suggestions)),
+        Verdict::Declined { reason: Some(reason) } => {
+            Some((vec![format!("A person has rejected the output: {reason}")], Vec::new()))
+        }
+        Verdict::Declined { reason: None } => {
+            let ask = "Ask your user what should be different.".to_owned();
+            Some((vec!["A person has rejected the output.".to_owned()], vec![ask]))
+        }
+    }
 }

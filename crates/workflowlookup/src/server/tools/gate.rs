@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::{Channel, Decision};
+use engine::{Channel, Decision, REASON_BYTES_MAX, Submission};
 use mcp::{Answer, Answers, Ask, Call, Form, Outcome};
 use serde_json::{Value, json};
 use store::Version;
@@ -18,8 +18,9 @@ use crate::sessions::{Gate, now, refusal};
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How much of an output is shown in a question.
 const SHOWN_BYTES_MAX: usize = 8 * 1024;
-/// How long a reason may be.
-const REASON_BYTES_MAX: usize = 4 * 1024;
+/// How many variables are, and how much of each.
+const VARIABLES_MAX: usize = 50;
+const VARIABLE_BYTES_MAX: usize = 400;
 /// The question's name, by which its answer is found.
 const QUESTION: &str = "gate";
 
@@ -29,13 +30,14 @@ pub(super) fn ask(handing_in: &HandingIn, session: &Session) -> Outcome {
     let arguments = handing_in.raw.clone();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: NAME, arguments, is_method: false },
-        forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission.output))],
+        forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission))],
         patience: PATIENCE,
         state: Some(state),
     }))
 }
 
-fn form(session: &Session, output: &str) -> Form {
+fn form(session: &Session, submission: &Submission) -> Form {
+    let Submission { output, context, .. } = submission;
     let step = session.state.step.as_deref().unwrap_or_default();
     let title = session.workflow.step(step).map_or(step, |step| step.title());
     let goal = session.state.goal.as_ref().map(|goal| format!(" ({})", cut(goal, 200)));
@@ -44,6 +46,13 @@ fn form(session: &Session, output: &str) -> Form {
     if shown.len() < output.len() {
         let id = &session.id;
         shown.push_str(&format!("\n\n`workflowlookup session show {id}` shows all of it."));
+    }
+    if !context.is_empty() {
+        shown.push_str("\n\nWhat it reports besides:");
+    }
+    for (name, value) in context.iter().take(VARIABLES_MAX) {
+        let value = value.to_string();
+        shown.push_str(&format!("\n- {}: {}", cut(name, 100), cut(&value, VARIABLE_BYTES_MAX)));
     }
     let message = format!(
         "Workflow `{}`{goal} asks you to confirm step `{step}`, {title}, before it goes on. What the agent handed \
@@ -122,7 +131,7 @@ impl Ruling {
                 };
                 let reason = fields.get("reason").and_then(Value::as_str).map(str::trim);
                 let reason = reason.filter(|reason| !reason.is_empty());
-                let reason = reason.map(|reason| cut(reason, REASON_BYTES_MAX).into_owned());
+                let reason = reason.map(|reason| cut(reason, REASON_BYTES_MAX - 3).into_owned());
                 Some(Self { is_approved, reason })
             }
             Answer::Declined => Some(Self { is_approved: false, reason: None }),

@@ -7,7 +7,9 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use store::sessions::NewIds;
 
-use super::session_answer::{Answer, revision_schema, session_id_schema, session_tool, writing};
+use super::session_answer::{
+    Answer, read_revision, revision_schema, session_id_schema, session_tool, writing,
+};
 use super::{Carried, id_schema, refused};
 use crate::app::App;
 use crate::error::Refusal;
@@ -17,6 +19,7 @@ use crate::sessions::{Open, new_id, now, refusal};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
     session_id: String,
+    #[serde(deserialize_with = "read_revision")]
     revision: u64,
     to_step: String,
     reason: String,

@@ -3,7 +3,8 @@
 use engine::{View, view};
 use mcp::Outcome;
 use mcp::content::Tool;
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer, Serialize};
 use serde_json::{Value, json};
 use store::sessions::Session;
 
@@ -135,6 +136,19 @@ pub(super) fn writing(is_idempotent: bool) -> Value {
 
 pub(super) fn session_id_schema() -> Value {
     json!({"type": "string", "description": "As workflow_start returned it"})
+}
+
+/// A revision, in words that an agent understands where it is none. JSON has one kind of number: 1.0 is 1.
+pub(super) fn read_revision<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(from)?;
+    let number = value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0)?;
+        // Beyond, a fraction would have been lost already.
+        (number < 9e15).then_some(number as u64)
+    });
+    number.ok_or_else(|| {
+        D::Error::custom("revision must be a whole number, as the last answer had it")
+    })
 }
 
 pub(super) fn revision_schema() -> Value {

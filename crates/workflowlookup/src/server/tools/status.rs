@@ -8,6 +8,7 @@ use store::sessions::{Session, Summary};
 use store::{Filter, Meta, Status};
 use workflow::Context;
 
+use super::advance::complaints;
 use super::session_answer::{Answer, session_id_schema, session_tool};
 use super::{cut, read_only};
 use crate::app::App;
@@ -17,6 +18,8 @@ use crate::sessions::{Open, from_store, refusal, time_text};
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;
 const OUTPUT_BYTES_MAX: usize = 400;
+/// How much of an output that waits for a person.
+const WAITING_BYTES_MAX: usize = 8 * 1024;
 /// How much of a goal is shown, and of a context variable as JSON.
 const GOAL_BYTES_MAX: usize = 2_000;
 const VARIABLE_BYTES_MAX: usize = 400;
@@ -51,6 +54,7 @@ pub(super) fn tool() -> Tool {
             "goal": {"type": "string"},
             "context": {"type": "object"},
             "finished": {"type": "array", "items": {"type": "object"}},
+            "issues": {"type": "array", "description": "What was wrong last"},
             "sessions": {"type": "array", "items": {"type": "object"}},
         }),
     )
@@ -93,6 +97,15 @@ fn one(open: &Open, id: &str) -> Result<Outcome, Refusal> {
         let heading = if is_cut { "Finished last" } else { "Finished" };
         before.push_str(&format!("\n{heading}:\n{}", finished.join("\n")));
     }
+    if let Some(Value::String(output)) = more.get("waitingOutput") {
+        before.push_str(&format!("\nWhat waits:\n{output}"));
+    }
+    if let (Some(attempt), Some(issues)) = (more.get("attempt"), more.get("issues")) {
+        before.push_str(&format!("\nAttempt {attempt} was not accepted:"));
+        for issue in issues.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            before.push_str(&format!("\n- {issue}"));
+        }
+    }
     Ok(answer.outcome(&format!("{before}\n\n{}", answer.text()), &more))
 }
 
@@ -118,6 +131,16 @@ fn more(open: &Open, session: &Session) -> Result<Map<String, Value>, Refusal> {
         more.insert("context".to_owned(), Value::Object(bounded(&session.state.context)));
     }
     more.insert("finished".to_owned(), finished.collect());
+    if let Some(waiting) = &session.state.waiting {
+        let output = cut(&waiting.output, WAITING_BYTES_MAX);
+        more.insert("waitingOutput".to_owned(), json!(output));
+    }
+    let last = open.sessions.last_try(session).map_err(|error| refusal(&session.id, error))?;
+    if let Some((issues, suggestions)) = last.and_then(complaints) {
+        more.insert("attempt".to_owned(), json!(session.state.attempts));
+        more.insert("issues".to_owned(), json!(issues));
+        more.insert("suggestions".to_owned(), json!(suggestions));
+    }
     if is_cut {
         more.insert("isCut".to_owned(), json!(true));
     }
@@ -167,7 +190,10 @@ fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
         (true, Some(_)) => "No session matches.".to_owned(),
         (true, None) => "No session runs. workflow_start begins one.".to_owned(),
         (false, _) => {
-            format!("{}\n\nworkflow_status with a sessionId shows more.", lines.join("\n"))
+            let is_cut = lines.len() == SESSIONS_MAX;
+            let cut = if is_cut { "There may be more; a query finds them. " } else { "" };
+            let lines = lines.join("\n");
+            format!("{lines}\n\n{cut}workflow_status with a sessionId shows one of them.")
         }
     };
     let found = sessions.iter().map(|meta| {
