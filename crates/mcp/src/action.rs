@@ -169,6 +169,8 @@ pub struct Changed {
     pub prompts: bool,
     /// Single resources.
     pub uris: Vec<String>,
+    /// Resources about which nobody has to be asked any more.
+    pub settled: Vec<String>,
 }
 
 pub(crate) fn completion(values: Vec<String>, total: usize) -> Value {

@@ -24,6 +24,8 @@ pub struct Ask {
     pub forms: Vec<(String, Form)>,
     /// How long a client with a handshake may take. What is not answered by then is missing in the answers.
     pub patience: Duration,
+    /// The resource that it is about: once that is settled otherwise, the question is taken back.
+    pub about: Option<String>,
     /// Comes back with the answers. A client of the modern era carries it, so it may be read and changed on
     /// the way: whoever relies on it signs it.
     pub state: Option<String>,
@@ -56,6 +58,7 @@ pub enum Answer {
 #[derive(Debug)]
 pub(crate) struct Asking {
     call: Call,
+    pub(crate) about: Option<String>,
     /// The ids of our requests, with the names of their questions.
     open: BTreeMap<String, String>,
     answers: Answers,
@@ -69,7 +72,8 @@ impl Asking {
         mut new_id: impl FnMut() -> String,
     ) -> (Self, Vec<String>) {
         let answers = Answers { given: BTreeMap::new(), state: ask.state };
-        let mut asking = Self { call: ask.call, open: BTreeMap::new(), answers };
+        let Ask { call, about, .. } = ask;
+        let mut asking = Self { call, about, open: BTreeMap::new(), answers };
         let requests = ask.forms.into_iter().map(|(name, form)| {
             let id = new_id();
             let request = jsonrpc::request(&id, METHOD, &form.params(traits));

@@ -47,7 +47,7 @@ pub struct Connection {
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
     pub(crate) listeners: Vec<Listener>,
-    /// How often one of these two was added to.
+    /// How often one of these two was added to, or the client's user was asked.
     pub(crate) subscriptions: u64,
     /// By ticket, and so in the order in which they came.
     pending: BTreeMap<Ticket, Pending>,
@@ -146,6 +146,7 @@ impl Connection {
                 actions.extend(requests.map(|message| Action::Ask { ticket, message, patience }));
                 pending.asking = Some(asking);
                 self.pending.insert(ticket, pending);
+                self.subscriptions += 1;
                 return;
             }
             result => result,
@@ -347,6 +348,13 @@ impl Connection {
             actions.extend(taken_back(&asking));
             actions.push(pending.call_again(ticket, asking));
         }
+    }
+
+    /// The calls whose client is being asked about a resource.
+    pub(crate) fn asked_about(&self) -> impl Iterator<Item = (Ticket, &str)> {
+        self.pending.iter().filter_map(|(ticket, pending)| {
+            Some((*ticket, pending.asking.as_ref()?.about.as_deref()?))
+        })
     }
 
     /// Both will be answered, but the client cannot tell the answers apart.

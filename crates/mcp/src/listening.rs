@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::action::{Action, Changed};
+use crate::action::{Action, Changed, Ticket};
 use crate::connection::{Connection, SUBSCRIPTIONS_MAX};
 use crate::era::modern;
 use crate::jsonrpc::{self, Id};
@@ -18,6 +18,12 @@ pub(crate) struct Listener {
 impl Connection {
     /// Tells who wants to know.
     pub fn changed(&mut self, changed: &Changed, actions: &mut Vec<Action>) {
+        let settled =
+            self.asked_about().filter(|(_, uri)| changed.settled.iter().any(|s| s == uri));
+        let settled: Vec<Ticket> = settled.map(|(ticket, _)| ticket).collect();
+        for ticket in settled {
+            self.give_up(ticket, actions);
+        }
         let mut notify = |method: &str, params: Value| {
             actions.push(Action::Notify(jsonrpc::notification(method, &params)));
         };
@@ -47,11 +53,12 @@ impl Connection {
         }
     }
 
-    /// Whether the client follows a resource whose URI begins like this.
+    /// Whether the client follows a resource whose URI begins like this, or is asked about one.
     pub fn follows(&self, scheme: &str) -> bool {
-        let mut opened = self.listeners.iter().flat_map(Listener::follows);
-        self.subscribed.iter().any(|uri| uri.starts_with(scheme))
-            || opened.any(|uri| uri.starts_with(scheme))
+        let subscribed = self.subscribed.iter().map(String::as_str);
+        let opened = self.listeners.iter().flat_map(Listener::follows);
+        let asked = self.asked_about().map(|(_, uri)| uri);
+        subscribed.chain(opened).chain(asked).any(|uri| uri.starts_with(scheme))
     }
 
     /// Whether the client wants to know when the list of resources changes.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp::content::Tool;
 use mcp::{
-    Action, Answer, Ask, Call, Caller, Connection, Form, Outcome, Progress, Server, Ticket,
-    Transport,
+    Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress, Server,
+    Ticket, Transport,
 };
 use serde_json::{Value, json};
 
@@ -88,7 +88,13 @@ fn ask(call: Call) -> Outcome {
         ("name".to_owned(), form("Who are you?", "name")),
         ("colour".to_owned(), form("Which colour?", "colour")),
     ];
-    Outcome::Ask(Box::new(Ask { call, forms, patience: PATIENCE, state: Some("s1".to_owned()) }))
+    Outcome::Ask(Box::new(Ask {
+        call,
+        forms,
+        patience: PATIENCE,
+        about: Some("gate:1".to_owned()),
+        state: Some("s1".to_owned()),
+    }))
 }
 
 fn done() -> Outcome {
@@ -288,6 +294,29 @@ fn a_client_that_takes_too_long_is_not_waited_for() {
     assert!(actions.is_empty());
     let late = json!({"jsonrpc": "2.0", "id": asked[0]["id"], "result": {"action": "accept"}});
     assert!(send(&mut connection, &late).is_empty());
+    assert_eq!(finish(&mut connection, ticket, done()).len(), 1);
+}
+
+#[test]
+fn a_question_that_is_settled_otherwise_is_taken_back() {
+    let mut connection = initialized("2025-11-25", &json!({"elicitation": {}}));
+    assert!(!connection.follows("gate:"));
+    let params = json!({"name": "asks"});
+    let (ticket, first, _) = call(send(&mut connection, &request("r1", "tools/call", &params)));
+    let asked = finish(&mut connection, ticket, ask(first));
+    assert!(connection.follows("gate:"));
+    let mut settle = |uri: &str| {
+        let mut actions = Vec::new();
+        let changed = Changed { settled: vec![uri.to_owned()], ..Changed::default() };
+        connection.changed(&changed, &mut actions);
+        actions
+    };
+    assert!(settle("gate:2").is_empty(), "that was another one");
+    let mut actions = settle("gate:1");
+    let (again, _, caller) = call(vec![actions.pop().unwrap()]);
+    assert_eq!((again, caller.answers.unwrap().given.len()), (ticket, 0));
+    assert_eq!(messages(actions).len(), asked.len(), "each is taken back");
+    assert!(settle("gate:1").is_empty());
     assert_eq!(finish(&mut connection, ticket, done()).len(), 1);
 }
 

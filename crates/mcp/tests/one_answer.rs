@@ -182,6 +182,7 @@ fn outcome_of(how: u8) -> Outcome {
                 call: Call::ListTemplates,
                 forms,
                 patience: Duration::ZERO,
+                about: (how == 11).then(|| "a:b".to_owned()),
                 state: None,
             }))
         }
@@ -300,8 +301,12 @@ impl World {
                 self.send(&line.to_string());
             }
             Event::Changed => {
-                let changed =
-                    Changed { resources: true, prompts: true, uris: vec!["a:b".to_owned()] };
+                let changed = Changed {
+                    resources: true,
+                    prompts: true,
+                    uris: vec!["a:b".to_owned()],
+                    ..Changed::default()
+                };
                 self.connection.changed(&changed, &mut actions);
             }
             Event::Answer(which, how) if !self.asked.is_empty() => {

@@ -52,7 +52,12 @@ fn initialize(connection: &mut Connection, version: &str) -> Value {
 
 fn changed(connection: &mut Connection, uri: &str) -> Vec<(String, Value)> {
     let mut actions = Vec::new();
-    let changed = Changed { resources: true, prompts: true, uris: vec![uri.to_owned()] };
+    let changed = Changed {
+        resources: true,
+        prompts: true,
+        uris: vec![uri.to_owned()],
+        ..Changed::default()
+    };
     connection.changed(&changed, &mut actions);
     let told = shown(actions);
     told.into_iter()

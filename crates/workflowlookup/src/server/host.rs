@@ -75,5 +75,6 @@ impl Host {
 pub(crate) fn changed(change: &catalog::Change) -> mcp::Changed {
     let touched = change.added.iter().chain(&change.changed).chain(&change.removed);
     let uris = touched.map(|id| catalogue::uri(id)).collect();
-    mcp::Changed { resources: change.lists, prompts: change.lists, uris }
+    let (resources, prompts) = (change.lists, change.lists);
+    mcp::Changed { resources, prompts, uris, settled: Vec::new() }
 }

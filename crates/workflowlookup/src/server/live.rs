@@ -58,10 +58,19 @@ fn changed(open: &Open, changes: &[Change]) -> Changed {
             && (change.status == Status::Complete
                 || ["started", "rewound"].contains(&&*change.kind))
     };
-    let sessions: BTreeSet<&str> = changes.iter().map(|change| &*change.session).collect();
+    // Somebody has decided, or nobody has to any more.
+    let is_settled = |change: &&Change| {
+        change.status != Status::Waiting
+            && ["approved", "declined", "rewound"].contains(&&*change.kind)
+    };
+    let uris = |changes: &mut dyn Iterator<Item = &Change>| {
+        let sessions: BTreeSet<&str> = changes.map(|change| &*change.session).collect();
+        sessions.into_iter().map(session_resources::uri).collect()
+    };
     Changed {
         resources: changes.iter().any(is_listed),
         prompts: false,
-        uris: sessions.into_iter().map(session_resources::uri).collect(),
+        uris: uris(&mut changes.iter()),
+        settled: uris(&mut changes.iter().filter(is_settled)),
     }
 }

@@ -13,7 +13,7 @@ const JSON: &str = "application/json";
 /// How many running sessions the list shows.
 const LISTED_MAX: usize = 50;
 
-pub(super) fn uri(id: &str) -> String {
+pub(crate) fn uri(id: &str) -> String {
     format!("{SCHEME}{id}")
 }
 

@@ -243,3 +243,35 @@ fn a_question_outlives_the_server_that_asked_it() {
     }
     agent.end();
 }
+
+#[test]
+fn a_question_is_taken_back_when_somebody_decides_elsewhere() {
+    let place = place();
+    let process = Process::spawn({
+        let mut command = place.command(&["serve"]);
+        command.stderr(std::process::Stdio::null());
+        command
+    });
+    let mut agent = Agent::connect(process, Era::Legacy, json!({"elicitation": {}}));
+    let session = agent.start_session("letter");
+    structured(&agent.call("workflow_advance", &advance(&session, 0, "write-it", "Dear Ada")));
+    let gated = agent.begin_call("workflow_advance", &advance(&session, 1, "send-it", "by post"));
+    let asked = loop {
+        match agent.hear().unwrap() {
+            Heard::Asked { id, .. } => break id,
+            Heard::Told { .. } => {}
+            Heard::Answer { result, .. } => panic!("nobody has decided: {result}"),
+        }
+    };
+    let decided = place.run(&["session", "reject", &session, "--reason", "too slow"]);
+    assert_eq!(decided.status, 0, "{}", decided.shown());
+    let (method, params) = told(&mut agent);
+    assert_eq!((&*method, &params["requestId"]), ("notifications/cancelled", &asked));
+    let (id, result) = agent.answer();
+    assert_eq!(id, gated);
+    assert_eq!(
+        structured(&result)["issues"],
+        json!(["A person has rejected the output: too slow"])
+    );
+    agent.end();
+}

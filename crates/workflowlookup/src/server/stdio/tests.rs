@@ -68,7 +68,14 @@ impl Client {
                             Form { message: "Well?".to_owned(), schema: json!({"type": "object"}) };
                         let forms = vec![("well".to_owned(), form)];
                         let patience = Duration::from_millis(300);
-                        Outcome::Ask(Box::new(Ask { call, forms, patience, state: None })).into()
+                        Outcome::Ask(Box::new(Ask {
+                            call,
+                            forms,
+                            patience,
+                            about: None,
+                            state: None,
+                        }))
+                        .into()
                     }
                     "panics" => panic!("the tool is broken"),
                     "panics_later" => Carried::Later(Box::new(|| panic!("the work is broken"))),

@@ -12,6 +12,7 @@ use store::sessions::{Error, Session};
 use super::advance::{HandingIn, NAME};
 use super::{Carried, cut, refused};
 use crate::error::Refusal;
+use crate::server::session_resources;
 use crate::sessions::{Gate, now, refusal};
 
 /// How long a call stays open for its user: clients give up after 60 s.
@@ -32,6 +33,7 @@ pub(super) fn ask(handing_in: &HandingIn, session: &Session) -> Outcome {
         call: Call::Tool { name: NAME, arguments, is_method: false },
         forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission))],
         patience: PATIENCE,
+        about: Some(session_resources::uri(&session.id)),
         state: Some(state),
     }))
 }
