@@ -402,3 +402,34 @@ fn a_session_travels_and_is_doubted() {
     odd.definition.text = odd.definition.text.replace("true", "false");
     assert!(World::new().sessions().import(&odd).is_err(), "its hash is that of another text");
 }
+
+/// Logs of every version that ever wrote one. They are never changed, and must always mean the same.
+const OLD: &[(&str, u64, Option<&str>)] = &[
+    (include_str!("../logs/session-1.json"), 10, None),
+    (include_str!("../logs/session-1-copy.json"), 0, Some("survey")),
+];
+
+#[test]
+fn old_sessions_are_replayed_and_go_on() {
+    for (text, revision, step) in OLD {
+        let log: store::ExportedLog = serde_json::from_str(text).unwrap();
+        let world = World::new();
+        world.sessions().import(&log).unwrap();
+        let sessions = world.sessions();
+        let id = &log.session.id;
+        assert_eq!(sessions.verify(id).unwrap(), Vec::<String>::new());
+        let session = sessions.open(id).unwrap();
+        assert_eq!((session.state.revision, session.state.step.as_deref()), (*revision, *step));
+        assert!(engine::view(&session.workflow, &session.state).is_ok());
+        let again = sessions.store().export(id).unwrap();
+        let (again, then) = (json!(again), json!(log));
+        assert_eq!(again, then, "and out again it is the same");
+        if let Some(step) = step {
+            let output = submission(step, "three beds");
+            assert_eq!(sessions.advance(id, 0, &output, 9).unwrap().verdict, Verdict::Accepted);
+        } else {
+            // The last thing that was done could be done anew.
+            sessions.rewind(id, *revision, "report", "once more", 9).unwrap();
+        }
+    }
+}
