@@ -52,11 +52,13 @@ impl From<rusqlite::Error> for Error {
         match &error {
             Sql::SqliteFailure(failure, _) => match failure.code {
                 ErrorCode::NotADatabase => Self::NotOurs,
-                ErrorCode::DatabaseCorrupt => Self::Damaged(error.to_string()),
+                // What is wrong with the schema has no code of its own; a disk that is full or fails has one.
+                ErrorCode::DatabaseCorrupt | ErrorCode::Unknown => Self::Damaged(error.to_string()),
                 _ => Self::Unavailable(error.to_string()),
             },
-            // A column that holds what we never put there.
-            Sql::FromSqlConversionFailure(..)
+            // A table or column that is not there, or one that holds what we never put there.
+            Sql::SqlInputError { .. }
+            | Sql::FromSqlConversionFailure(..)
             | Sql::IntegralValueOutOfRange(..)
             | Sql::InvalidColumnType(..)
             | Sql::Utf8Error(..) => Self::Damaged(error.to_string()),

@@ -8,12 +8,13 @@ use crate::model::{Append, Head, NewEvent, NewSession};
 
 /// How many events one session may have.
 pub const EVENTS_MAX: u64 = 10_000;
-/// The largest event.
-pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// The largest event. An output of 256 KiB is six times as much as JSON where it is control characters only, and
+/// what is reported with it comes on top.
+pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The largest definition; files of workflows have the same bound.
 pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
-/// A session's id: letters, digits, `-`, `_`, `.` and `:`.
+/// A session's id: letters, digits, `-`, `_`, `.` and `:`, and neither `-` nor `.` at the beginning.
 pub const ID_BYTES_MAX: usize = 128;
 /// Owners, keys, workflows, steps, kinds of events and hashes of definitions.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -31,6 +32,8 @@ pub const QUERY_WORDS_MAX: usize = 16;
 pub const MATCHES_MAX: usize = 10_000;
 /// How many flaws of one log are told apart.
 pub const FLAWS_MAX: usize = 100;
+/// How many flaws of the file are told.
+pub const FILE_FLAWS_MAX: usize = 20;
 /// How many writes may wait for the disk. Who comes then waits for a place.
 pub const QUEUE_MAX: usize = 256;
 /// How many connections read beside the writer. Who comes then waits for one.
@@ -41,7 +44,7 @@ pub const PRUNE_SESSIONS_MAX: usize = 8;
 pub const BUSY_MS: u64 = 10_000;
 
 pub(crate) fn new_session(session: &NewSession) -> Result<(), Error> {
-    id(&session.id)?;
+    new_id(&session.id)?;
     name("owner", &session.owner)?;
     name("workflow", &session.workflow)?;
     name("hash of the definition", &session.definition.hash)?;
@@ -80,6 +83,16 @@ pub(crate) fn event(event: &NewEvent) -> Result<(), Error> {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::Invalid { what: "event", why: "it is not JSON" }),
     }
+}
+
+/// The id of a session that is to be here. One like an option or a hidden file could not be named on the command
+/// line; those that are here already can still be appended to.
+fn new_id(id: &str) -> Result<(), Error> {
+    if id.starts_with(['-', '.']) {
+        let why = "it must not begin with `-` or `.`";
+        return Err(Error::Invalid { what: "session's id", why });
+    }
+    self::id(id)
 }
 
 pub(crate) fn id(id: &str) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::model::{Meta, Status};
 use crate::read::{meta_columns, meta_of};
+use crate::verify::bytes;
 
 /// What to list; an absent or empty field takes all.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +64,10 @@ pub(crate) const BY_BEGINNING: &str = concat!(
     meta_columns!(),
     " FROM sessions WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
 );
+/// By the table itself, since an index may be what was changed.
+pub(crate) const IDS: &str =
+    "SELECT number, id FROM sessions WHERE number > ?1 ORDER BY number LIMIT ?2";
+pub(crate) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = ?1";
 /// Comes after every sign that an id may have.
 const AFTER_IDS: char = '\u{7f}';
 
@@ -108,4 +113,22 @@ pub(crate) fn beginning_with(
     let mut statement = connection.prepare_cached(BY_BEGINNING)?;
     let found = statement.query_map(params![beginning, end, limit.min(PAGE_MAX)], meta_of)?;
     Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Where each session stands and the bytes of its id, which somebody may have changed, the oldest first.
+pub(crate) fn ids(
+    connection: &Connection,
+    after: Option<Cursor>,
+    limit: usize,
+) -> Result<Vec<(Cursor, Vec<u8>)>, Error> {
+    let after = after.map_or(i64::MIN, |cursor| cursor.0);
+    let mut statement = connection.prepare_cached(IDS)?;
+    let found = statement.query_map(params![after, limit.min(PAGE_MAX)], |row| {
+        Ok((Cursor(row.get(0)?), bytes(row.get_ref(1)?).to_vec()))
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn is_there(connection: &Connection, at: Cursor) -> Result<bool, Error> {
+    Ok(connection.prepare_cached(HAS_NUMBER)?.exists([at.0])?)
 }

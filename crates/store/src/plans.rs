@@ -31,6 +31,8 @@ fn no_statement_scans_a_table() {
         list::BY_WORKFLOW,
         list::BY_OWNER_AND_WORKFLOW,
         list::BY_BEGINNING,
+        list::IDS,
+        list::HAS_NUMBER,
         prune::FINISHED,
         prune::COUNT_FINISHED,
         prune::DELETE_WORDS,

@@ -12,14 +12,14 @@ use crate::export::{ExportedLog, export};
 use crate::import;
 use crate::index::has_waiting;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
-use crate::list::{Filter, Page, beginning_with, list};
+use crate::list::{Cursor, Filter, Page, beginning_with, ids, is_there, list};
 use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
 use crate::prune::{self, Pruning};
 use crate::read;
 use crate::readers::Readers;
 use crate::schema;
 use crate::search::search;
-use crate::verify::{Verified, verify};
+use crate::verify::{Verified, file_flaws, verify};
 use crate::writer::{Done, Write, Writer};
 
 /// The logs of sessions in one file. Clones share it; when the last one goes, what is queued is still written.
@@ -136,6 +136,26 @@ impl Store {
     /// Computes the chain of a session anew.
     pub fn verify(&self, session: &str) -> Result<Verified, Error> {
         self.0.readers.read(|connection| verify(connection, &self.0.chain, session))
+    }
+
+    /// The sessions as the table has them, the oldest first: for who doubts the file. Ids are bytes, since what was
+    /// changed need not be text any more.
+    pub fn ids(
+        &self,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Vec<(Cursor, Vec<u8>)>, Error> {
+        self.0.readers.read(|connection| ids(connection, after, limit))
+    }
+
+    /// Whether there is a session at this place, whatever its id.
+    pub fn is_there(&self, at: Cursor) -> Result<bool, Error> {
+        self.0.readers.read(|connection| is_there(connection, at))
+    }
+
+    /// What SQLite itself finds wrong with the file, at most [`limits::FILE_FLAWS_MAX`] sentences. It reads all of it.
+    pub fn file_flaws(&self) -> Result<Vec<String>, Error> {
+        self.0.readers.read(|connection| file_flaws(connection))
     }
 
     /// Removes at most `limit` complete sessions that were last appended to before this time, the oldest first,

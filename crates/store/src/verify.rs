@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::chain::{Chain, Hash, Link, Root};
 use crate::error::Error;
-use crate::limits::FLAWS_MAX;
+use crate::limits::{FILE_FLAWS_MAX, FLAWS_MAX};
 use crate::model::Version;
 use crate::read::meta;
 
@@ -129,6 +129,19 @@ pub(crate) fn verify(
     Ok(Verified { version: meta.version, flaws })
 }
 
+/// What SQLite finds wrong with its tables and indexes.
+pub(crate) fn file_flaws(connection: &Connection) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({FILE_FLAWS_MAX})"))?;
+    let mut rows = statement.query([])?;
+    let mut flaws = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = String::from_utf8_lossy(bytes(row.get_ref(0)?)).into_owned();
+        flaws.extend(text.lines().filter(|line| *line != "ok").map(str::to_owned));
+    }
+    flaws.truncate(FILE_FLAWS_MAX);
+    Ok(flaws)
+}
+
 /// The hash that an event has, and the one that it should have. Whatever stands in a column is taken for bytes:
 /// a changed one need not be text any more.
 fn link(
@@ -178,7 +191,7 @@ fn snapshot(
     Ok(flaw.optional()?.flatten())
 }
 
-fn bytes(value: ValueRef<'_>) -> &[u8] {
+pub(crate) fn bytes(value: ValueRef<'_>) -> &[u8] {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
         _ => &[],

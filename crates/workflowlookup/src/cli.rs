@@ -7,6 +7,7 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
@@ -70,6 +71,8 @@ enum Command {
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
+
+const FAILED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
 /// How a command ended, where nothing went wrong on our side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,35 +182,37 @@ impl Command {
 }
 
 fn report(ended: Ended, wants_json: bool, terminal: &mut Terminal) -> ExitCode {
-    let failure = match ended {
-        Ok(Outcome::Good) => return ExitCode::SUCCESS,
-        Ok(Outcome::Bad) => return ExitCode::FAILURE,
-        Err(failure) => failure,
-    };
-    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    match failure {
-        Failure::Refusal(refusal) => {
-            let printed = if wants_json {
-                terminal.json(&BTreeMap::from([("error", refusal.to_object())]))
-            } else {
-                terminal.complain(red, "error", &refusal.to_string(), refusal.hint().as_deref())
-            };
+    let (code, printed) = match ended {
+        Ok(Outcome::Good) => (ExitCode::SUCCESS, terminal.flush()),
+        Ok(Outcome::Bad) => (ExitCode::FAILURE, terminal.flush()),
+        Err(Failure::Refusal(refusal)) if wants_json => {
+            let object = BTreeMap::from([("error", refusal.to_object())]);
+            (ExitCode::FAILURE, terminal.json(&object))
+        }
+        Err(Failure::Refusal(refusal)) => {
+            let (message, hint) = (refusal.to_string(), refusal.hint());
             // Where even this cannot be printed, the exit status must do.
-            let _ = printed;
-            ExitCode::FAILURE
+            let _ = terminal.complain(FAILED, "error", &message, hint.as_deref());
+            (ExitCode::FAILURE, terminal.flush())
         }
-        Failure::Fault(fault) => {
-            let is_closed = fault
-                .downcast_ref::<io::Error>()
-                .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-            if is_closed {
-                // The reader has seen enough, as `head` has.
-                return ExitCode::SUCCESS;
-            }
-            let _ = terminal.complain(red, "fault", &format!("{fault:#}"), None);
-            ExitCode::from(2)
-        }
+        Err(Failure::Fault(fault)) if is_closed(&fault) => return ExitCode::SUCCESS,
+        Err(Failure::Fault(fault)) => return report_fault(&fault, terminal),
+    };
+    match printed.context("the output cannot be written") {
+        Err(fault) if !is_closed(&fault) => report_fault(&fault, terminal),
+        _ => code,
     }
+}
+
+fn report_fault(fault: &anyhow::Error, terminal: &mut Terminal) -> ExitCode {
+    let _ = terminal.complain(FAILED, "fault", &format!("{fault:#}"), None);
+    ExitCode::from(2)
+}
+
+/// The reader has seen enough, as `head` has.
+fn is_closed(fault: &anyhow::Error) -> bool {
+    let error = fault.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

@@ -92,10 +92,11 @@ fn no_key(place: &Place, error: &io::Error) -> Refusal {
 fn no_store(place: &Place, error: &store::Error) -> Refusal {
     let hint = match error {
         store::Error::WrongKey => Some(format!(
-            "bring its key to `{}`, or move its sessions by `session export` and `import`",
+            "put the key that belongs to it back at `{}` (it was made together with the store), or begin a new \
+             store with `--store sqlite:PATH`",
             place.key.display()
         )),
-        store::Error::NotOurs => {
+        store::Error::NotOurs | store::Error::Damaged(_) => {
             Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())
         }
         store::Error::Unavailable(_) => Some(

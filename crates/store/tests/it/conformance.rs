@@ -131,7 +131,7 @@ pub(crate) fn an_id_begins_one_session(store: Store) {
 }
 
 pub(crate) fn ids_and_sizes_are_bounded(store: Store) {
-    for id in ["", "a b", "../a", "ä", "a\0", &"x".repeat(129)] {
+    for id in ["", "a b", "../a", "-rf", ".a", "ä", "a\0", &"x".repeat(129)] {
         assert!(store.create_now(session(id)).is_err(), "{id}");
     }
     let large = NewSession { goal: "x".repeat(GOAL_BYTES_MAX + 1), ..session("a") };

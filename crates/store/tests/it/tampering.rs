@@ -57,6 +57,34 @@ fn what_was_changed_is_not_gone_on_from() {
 }
 
 #[test]
+fn a_table_that_is_missing_is_damage() {
+    let (_folder, path) = prepare();
+    Connection::open(&path).unwrap().execute_batch("DROP TABLE snapshots").unwrap();
+    assert!(matches!(open(&path).load("a"), Err(Error::Damaged(_))));
+}
+
+#[test]
+fn sqlite_itself_is_asked_about_the_file() {
+    let (_folder, path) = prepare();
+    assert_eq!(open(&path).file_flaws(), Ok(vec![]));
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"aann").unwrap();
+    bytes[at] = b'b';
+    fs::write(&path, bytes).unwrap();
+    let store = open(&path);
+    assert_eq!(
+        store.file_flaws().unwrap(),
+        ["row 1 missing from index sqlite_autoindex_sessions_1"]
+    );
+    let ids = store.ids(None, 10).unwrap();
+    let [(at, id)] = &ids[..] else { panic!("{ids:?}") };
+    assert_eq!(id, b"b");
+    assert_eq!(store.verify("b"), Err(Error::NotFound));
+    assert_eq!(store.is_there(*at), Ok(true));
+    assert_eq!(store.ids(Some(*at), 10), Ok(vec![]));
+}
+
+#[test]
 fn every_column_counts() {
     let cases: &[(&str, &[Flaw])] = &[
         ("UPDATE events SET time = time + 1 WHERE version = 3", &[Flaw::Event(3)]),

@@ -23,6 +23,7 @@ mod story;
 mod verify;
 
 pub(crate) use find::whole_id;
+pub(crate) use ruling::print_submission;
 
 /// Look at sessions, decide what waits for a person, move them and check them
 #[derive(Debug, Args)]

@@ -123,13 +123,14 @@ impl Terminal {
         message: &str,
         hint: Option<&str>,
     ) -> io::Result<()> {
-        self.flush()?;
+        // What was printed comes first; where that fails, this is still said.
+        let printed = self.flush();
         let mut err = anstream::stderr().lock();
         writeln!(err, "{style}{label}{style:#}: {}", harmless(message))?;
-        match hint {
-            Some(hint) => writeln!(err, "  try: {}", harmless(hint)),
-            None => Ok(()),
+        if let Some(hint) = hint {
+            writeln!(err, "  try: {}", harmless(hint))?;
         }
+        printed
     }
 }
 
@@ -163,7 +164,7 @@ fn steers(letter: char) -> bool {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A reader that has gone away does not want the rest.
+        // Who wants to know whether all was printed has flushed before.
         let _ = self.out.flush();
     }
 }

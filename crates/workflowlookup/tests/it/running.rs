@@ -100,7 +100,7 @@ fn from_the_first_step_to_the_last() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     confirmed
@@ -183,7 +183,7 @@ fn what_is_not_good_is_asked_for_again() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     confirmed
@@ -242,15 +242,17 @@ fn a_person_says_yes_no_or_later() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     the session stays as it is; this goes on with it:
       workflowlookup run --resume [ID]
     ");
     // Who comes back later decides about what waits.
-    let done = place
-        .run_with_input(&["run", "--resume"], "no, the table too\nBoth.\n.\nn\nAll.\n.\nYES\n");
+    let done = place.run_with_input(
+        &["run", "--resume"],
+        "no, the table too\nBoth.\n.\nn\nand the lamp\nAll.\n.\nn\n\nAll of it.\n.\nYES\n",
+    );
     insta::assert_snapshot!(done.walked(), @"
     exit 0
     --- stdout
@@ -261,7 +263,7 @@ fn a_person_says_yes_no_or_later() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     not accepted
@@ -275,17 +277,29 @@ fn a_person_says_yes_no_or_later() {
 
     A person has to confirm the output of `agree`:
 
-      Both.
+      │ Both.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
+    Why not?
     not accepted
-      - not confirmed
+      - not confirmed: and the lamp
 
     Step 2, attempt 3: Agree on it (agree)
 
     A person has to confirm the output of `agree`:
 
-      All.
+      │ All.
+
+    Confirm? [y]es, [n]o with a reason, [l]ater
+    Why not?
+    not accepted
+      - not confirmed
+
+    Step 2, attempt 4: Agree on it (agree)
+
+    A person has to confirm the output of `agree`:
+
+      │ All of it.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     confirmed
@@ -316,13 +330,34 @@ fn a_person_says_yes_no_or_later() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     --- stderr
     stopped: the input ended while a person has to confirm an output
       try: `workflowlookup run --resume [ID]` goes on
     ");
+}
+
+#[test]
+fn who_confirms_sees_what_is_reported_with_it() {
+    let place = tidy();
+    let input = "A mess.\n.\n:set size=large\n:set who=[1, 2]\nThe chair.\n.\nl\n";
+    let done = place.run_with_input(&["run", "tidy"], input);
+    insta::assert_snapshot!(done.walked_from("A person has"), @r#"
+    exit 0
+    …
+    A person has to confirm the output of `agree`:
+
+      │ The chair.
+      and what it reports besides:
+      │ size = "large"
+      │ who = [1,2]
+
+    Confirm? [y]es, [n]o with a reason, [l]ater
+    the session stays as it is; this goes on with it:
+      workflowlookup run --resume [ID]
+    "#);
 }
 
 #[test]
@@ -360,7 +395,7 @@ fn back_to_a_step() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     confirmed
@@ -407,7 +442,7 @@ fn an_output_from_a_file() {
     …
     A person has to confirm the output of `agree`:
 
-      All of it.
+      │ All of it.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     --- stderr
@@ -496,6 +531,7 @@ fn an_output_from_the_editor() {
 fn what_makes_no_sense_stops_a_pipe() {
     let place = tidy();
     place.write("empty.md", "\n");
+    place.write("large.md", "!".repeat(256 * 1024 + 1));
     let mut errors = String::new();
     for input in [
         ":param x: the room\n",
@@ -505,6 +541,8 @@ fn what_makes_no_sense_stops_a_pipe() {
         ":f\n",
         ":f gone.md\n",
         ":f empty.md\n",
+        ":f large.md\n",
+        ":e\n",
         "A mess.\n.\nThe chair.\n.\nyesterday\n",
     ] {
         let done = place.run_with_input(&["run", "tidy"], &format!("{input}A mess.\n.\n"));
@@ -546,6 +584,13 @@ fn what_makes_no_sense_stops_a_pipe() {
     error: the file `empty.md` is empty
       try: an empty output is not handed in
 
+    :f large.md
+    error: the output is larger than 262144 bytes
+
+    :e
+    error: no editor is set, and standard input is no terminal
+      try: set $VISUAL or $EDITOR; `:f PATH` hands in a file
+
     A mess.
     .
     The chair.
@@ -561,11 +606,25 @@ fn what_makes_no_sense_stops_a_pipe() {
     stopped: nothing more was handed in
       try: `workflowlookup run --resume [ID]` goes on
     ");
-    let large = format!("A mess{}\n.\n", "!".repeat(256 * 1024));
-    let done = place.run_with_input(&["run", "tidy"], &large);
+    // As much as there may be, and no more, however it comes.
+    let most = format!("A mess.\n{}", "!".repeat(256 * 1024 - 8));
+    let done = place.run_with_input(&["run", "tidy"], &format!("{most}\n.\n"));
+    assert!(done.stdout.contains("\naccepted\n"), "{}", done.shown());
+    // Six times as long as JSON.
+    place.write("control.md", format!("mess{}", "\u{1}".repeat(256 * 1024 - 4)));
+    let done = place.run_with_input(&["run", "tidy"], ":f control.md\n");
+    assert!(done.stdout.contains("\naccepted\n"), "{}", done.shown());
+    let line = "!".repeat(256 * 1024 + 1);
+    let at_gate = place.run_with_input(&["run", "tidy"], &format!("A mess.\n.\nGo.\n.\n{line}\n"));
+    for large in [format!("{most}!\n.\n"), format!("{line}\n.\n"), "!\n".repeat(3_000_000)] {
+        let done = place.run_with_input(&["run", "tidy"], &large);
+        let stderr = |done: &Done| done.stderr.replace(&done.session(), "[ID]");
+        assert_eq!(stderr(&done), stderr(&at_gate));
+    }
+    let done = at_gate;
     insta::assert_snapshot!(done.stderr.replace(&done.session(), "[ID]"), @"
     error: an output may have 262144 bytes
-      try: session `[ID]` is at revision 0, step `look`
+      try: make it shorter
     stopped: nothing more was handed in
       try: `workflowlookup run --resume [ID]` goes on
     ");
@@ -692,7 +751,7 @@ fn two_at_the_same_session() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     ");

@@ -79,7 +79,8 @@ fn without_a_file_there_are_no_sessions_and_none_is_made() {
     {
       "sessions": 0,
       "events": 0,
-      "flawed": []
+      "flawed": [],
+      "storeFlaws": []
     }
     "#);
     insta::assert_snapshot!(place.run(&["session", "prune", "--older-than", "30d"]).shown(), @"
@@ -178,8 +179,8 @@ fn the_beginning_of_an_id_is_enough_where_it_is_the_only_one() {
     insta::assert_snapshot!(place.run(&["session", "show", "c4r"]).shown(), @"
     exit 1
     --- stderr
-    error: there is no session `c4r`
-      try: `workflowlookup session list` shows what there is
+    error: there is no session `c4r`, and that is too short to begin an id
+      try: type at least 4 letters of it
     ");
     insta::assert_snapshot!(place.run(&["session", "show", "c4r8%", "--json"]).shown(), @r#"
     exit 1
@@ -374,6 +375,19 @@ fn import_refuses_what_it_cannot_believe() {
     ");
 }
 
+/// Changes bytes in the file of the store, where they first stand.
+fn change(place: &Place, from: &[u8], to: &[u8]) {
+    let path = database(place);
+    // All of it into the one file.
+    let connection = Connection::open(&path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    bytes[at..at + to.len()].copy_from_slice(to);
+    fs::write(&path, bytes).unwrap();
+}
+
 #[test]
 fn verify_finds_what_was_changed_by_hand() {
     let place = with_sessions();
@@ -382,16 +396,7 @@ fn verify_finds_what_was_changed_by_hand() {
     --- stdout
     3 sessions, 19 events: all sound
     ");
-    let path = database(&place);
-    // All of it into the one file, where a byte is changed.
-    let connection = Connection::open(&path).unwrap();
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    drop(connection);
-    let mut bytes = fs::read(&path).unwrap();
-    let (from, to) = (b"Two hours.", b"Two years.");
-    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
-    bytes[at..at + to.len()].copy_from_slice(to);
-    fs::write(&path, bytes).unwrap();
+    change(&place, b"Two hours.", b"Two years.");
     insta::assert_snapshot!(place.run(&["session", "verify"]).shown(), @"
     exit 1
     --- stdout
@@ -413,7 +418,8 @@ fn verify_finds_what_was_changed_by_hand() {
             "event 3 was changed"
           ]
         }
-      ]
+      ],
+      "storeFlaws": []
     }
     "#);
     insta::assert_snapshot!(place.run(&["session", "verify", FINISHED]).shown(), @"
@@ -430,6 +436,96 @@ fn verify_finds_what_was_changed_by_hand() {
     let last = |form: &[&str]| place.run(form).stdout.lines().last().unwrap().to_owned();
     insta::assert_snapshot!(last(&["session", "show", COPY]), @"  - event 3 was changed");
     insta::assert_snapshot!(last(&["session", "show", COPY, "--markdown"]), @"**Not verified:** the log of 4 events is not as it was written: event 3 was changed.");
+}
+
+/// In the table the owner stands behind the id, in the index the number of the row.
+#[test]
+fn verify_finds_an_id_that_was_changed() {
+    let place = with_sessions();
+    change(&place, b"c4r8t2w6y0a1e3g5h7kpbob", b"c4r8t2w6y0a1e3g5h7kqbob");
+    insta::assert_snapshot!(place.run(&["session", "verify"]).shown(), @"
+    exit 1
+    --- stdout
+    session `c4r8t2w6y0a1e3g5h7kq` is not sound
+      - it cannot be found by its id: the id or its index was changed
+    the file of the store is not sound
+      - row 3 missing from index sqlite_autoindex_sessions_1
+    3 sessions, 16 events: 1 session is not sound
+    ");
+    let json = place.run(&["session", "verify", "--json"]).json();
+    assert_eq!(json["storeFlaws"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["flawed"][0]["workflowId"], json!(null));
+
+    let place = with_sessions();
+    change(&place, b"c4r8t2w6y0a1e3g5h7kp\x03", b"c4r8t2w6y0a1e3g5h7kq\x03");
+    insta::assert_snapshot!(place.run(&["session", "verify"]).shown(), @"
+    exit 1
+    --- stdout
+    session `c4r8t2w6y0a1e3g5h7kp` is not sound
+      - it cannot be found by its id: the id or its index was changed
+    the file of the store is not sound
+      - row 3 missing from index sqlite_autoindex_sessions_1
+    3 sessions, 16 events: 1 session is not sound
+    ");
+
+    let place = with_sessions();
+    change(&place, b"c4r8t2w6y0a1e3g5h7kpbob", b"c4r8t2w6y0a1e3g5h7k\xffbob");
+    insta::assert_snapshot!(place.run(&["session", "verify"]).shown(), @"
+    exit 1
+    --- stdout
+    session `c4r8t2w6y0a1e3g5h7k�` is not sound
+      - its id is not text any more
+    the file of the store is not sound
+      - row 3 missing from index sqlite_autoindex_sessions_1
+    3 sessions, 16 events: 1 session is not sound
+    ");
+}
+
+/// One that cannot be read any more does not hide the others.
+#[test]
+fn verify_goes_on_behind_what_is_no_text() {
+    let place = with_sessions();
+    change(&place, b"Mend the |", b"Mend th\xff |");
+    change(&place, b"Two hours.", b"Two years.");
+    insta::assert_snapshot!(place.run(&["session", "verify"]).shown(), @"
+    exit 1
+    --- stdout
+    session `7k2mzt5s9a4c6e8g0hpr` (mend-a-fault) is not sound
+      - event 3 was changed
+    session `c4r8t2w6y0a1e3g5h7kp` is not sound
+      - it cannot be read: invalid utf-8 sequence of 1 bytes from index 7 at index 4
+    3 sessions, 16 events: 2 sessions are not sound
+    ");
+}
+
+/// What nobody can read was not printed, whatever a command has done.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_to_a_full_disk_is_a_fault() {
+    let place = with_sessions();
+    for arguments in [
+        &["list"][..],
+        &["session", "list"],
+        &["session", "show", FINISHED],
+        &["session", "show", FINISHED, "--markdown"],
+        &["session", "verify"],
+        &["session", "verify", "--json"],
+        &["session", "show", "gone-for-good", "--json"],
+        &["session", "export", FINISHED],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = place.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with("fault: "), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("No space left on device"), "{arguments:?}: {stderr}");
+        // Who has seen enough is no fault.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = place.command(arguments).stdout(writer).output().unwrap();
+        assert_ne!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{arguments:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writing an output in the user's editor, by way of a file that only they can read and that is gone afterwards.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -40,13 +40,22 @@ impl Editor {
             details: format!("the text cannot be edited: {error}"),
             hint: Some("`:f PATH` hands in a file".to_owned()),
         };
+        let chosen = chosen();
+        // The usual ones would wait for keys that nobody can press.
+        if chosen.is_none() && !io::stdin().is_terminal() {
+            return Err(Refusal::InvalidParams {
+                details: "no editor is set, and standard input is no terminal".to_owned(),
+                hint: Some("set $VISUAL or $EDITOR; `:f PATH` hands in a file".to_owned()),
+            });
+        }
         let draft = Draft::new(text).map_err(refused)?;
         let obeys = self.obeys().map_err(refused)?;
         obeys.store(false, Ordering::SeqCst);
-        let status = command(&draft.0).status();
+        let status = command(chosen, &draft.0).status();
         obeys.store(true, Ordering::SeqCst);
         let failure = failure(status.map_err(refused)?);
         let hint = "save the text in the file that the editor was given";
+        // More than a session takes: it is refused there, and what was written is kept.
         let edited = read_file(&draft.0, "output", OUTPUT_BYTES_MAX, hint)?;
         // Editors end the last line, which nobody has asked for.
         let text = edited.strip_suffix('\n').unwrap_or(&edited).to_owned();
@@ -68,17 +77,22 @@ impl Editor {
     }
 }
 
-/// By a shell, since people set `EDITOR='code --wait'`.
-fn command(path: &Path) -> Command {
+/// The editor that somebody has set.
+fn chosen() -> Option<String> {
     let set = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
-    let script = match set("VISUAL").or_else(|| set("EDITOR")) {
+    set("VISUAL").or_else(|| set("EDITOR"))
+}
+
+/// By a shell, since people set `EDITOR='code --wait'`.
+fn command(chosen: Option<String>, path: &Path) -> Command {
+    let script = match chosen {
         // The shell must outlive a Ctrl-C that its editor takes well. What it traps its children do not inherit.
         Some(editor) => format!("trap : INT QUIT\n{editor} \"$@\""),
         None => USUAL.to_owned(),
     };
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &script, "editor"]).arg(path);
-    if !io::IsTerminal::is_terminal(&io::stdin()) {
+    if !io::stdin().is_terminal() {
         // What comes through a pipe is for us.
         command.stdin(Stdio::null());
     }

@@ -22,7 +22,7 @@ enum Answer {
 
 impl Walk<'_> {
     pub(super) fn decide(&mut self, waiting: &Submission) -> Result<Flow, Failure> {
-        show::waiting(self.terminal, &waiting.output, &waiting.step)?;
+        show::waiting(self.terminal, waiting)?;
         let answer = loop {
             if self.input.is_terminal() {
                 self.terminal.ask(HEADING, &format!("{QUESTION}: "))?;
@@ -30,7 +30,11 @@ impl Walk<'_> {
                 self.terminal.line(QUESTION)?;
                 self.terminal.flush()?;
             }
-            let line = match self.input.line()? {
+            let line = match self.input.line() {
+                Err(Failure::Refusal(refusal)) => return self.refuse(&refusal),
+                line => line?,
+            };
+            let line = match line {
                 None if self.input.is_terminal() => {
                     self.terminal.line("")?;
                     return self.leave();
@@ -56,8 +60,11 @@ impl Walk<'_> {
             Answer::Yes => self.approve(),
             Answer::No(reason) => {
                 let reason = match reason {
-                    None if self.input.is_terminal() => self.why()?,
-                    reason => reason,
+                    Some(reason) => Some(reason),
+                    None => match self.why() {
+                        Err(Failure::Refusal(refusal)) => return self.refuse(&refusal),
+                        reason => reason?,
+                    },
                 };
                 self.decline(waiting, reason)
             }
@@ -65,9 +72,15 @@ impl Walk<'_> {
         }
     }
 
+    /// The next line, wherever it comes from. An empty one, or none, is no reason.
     fn why(&mut self) -> Result<Option<String>, Failure> {
-        self.terminal.ask(HEADING, "Why not? ")?;
-        let line = self.input.line()?.and_then(Result::ok).unwrap_or_default();
+        if self.input.is_terminal() {
+            self.terminal.ask(HEADING, "Why not? ")?;
+        } else {
+            self.terminal.line("Why not?")?;
+            self.terminal.flush()?;
+        }
+        let (Ok(line) | Err(line)) = self.input.line()?.unwrap_or(Ok(String::new()));
         Ok(Some(line.trim().to_owned()).filter(|reason| !reason.is_empty()))
     }
 

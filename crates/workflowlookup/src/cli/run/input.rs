@@ -3,8 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Read, StdinLock};
 use std::path::PathBuf;
 
+use engine::OUTPUT_BYTES_MAX;
+
 use super::super::Failure;
-use super::super::check::OUTPUT_BYTES_MAX;
 use crate::error::Refusal;
 
 /// What can be typed besides an output.
@@ -22,6 +23,9 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
 
 /// A terminal hands over no more of one line than this; the rest is lost before we see it.
 const TERMINAL_LINE_BYTES: usize = 4095;
+
+/// `\r\n`.
+const LINE_END_BYTES: usize = 2;
 
 pub(super) struct Input {
     lines: StdinLock<'static>,
@@ -81,23 +85,24 @@ impl Input {
     /// One line without its end; an error where it is no UTF-8 text. None at the end.
     pub(super) fn line(&mut self) -> Result<Option<Result<String, String>>, Failure> {
         let mut bytes = Vec::new();
-        (&mut self.lines).take(OUTPUT_BYTES_MAX + 1).read_until(b'\n', &mut bytes)?;
-        if bytes.len() as u64 > OUTPUT_BYTES_MAX {
-            return Err(too_large().into());
-        }
+        let bound = OUTPUT_BYTES_MAX + LINE_END_BYTES;
+        (&mut self.lines).take(bound as u64 + 1).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);
         }
         let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > OUTPUT_BYTES_MAX {
+            return Err(too_large().into());
+        }
         let text = String::from_utf8(line.to_vec());
         Ok(Some(text.map_err(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())))
     }
 }
 
 pub(super) fn too_large() -> Refusal {
-    let details = format!("the output is larger than {OUTPUT_BYTES_MAX} bytes");
-    Refusal::InvalidParams { details, hint: None }
+    let limit = engine::Refusal::TooLarge { what: "an output", limit: OUTPUT_BYTES_MAX };
+    Refusal::InvalidParams { details: limit.to_string(), hint: Some("make it shorter".to_owned()) }
 }
 
 fn read(line: &str) -> Entry {

@@ -4,10 +4,12 @@
 use std::io;
 
 use anstyle::Style;
+use engine::Submission;
 use store::sessions::{Error, Session, Summary};
 use unicode_width::UnicodeWidthStr;
 
 use super::super::Failure;
+use super::super::session::print_submission;
 use super::super::terminal::{CYAN, DIM, GREEN, HEADING, RED, Terminal, YELLOW};
 use super::input::COMMANDS;
 use super::wrap::{self, Kind, Line};
@@ -133,14 +135,13 @@ pub(super) fn prose(terminal: &mut Terminal, style: Style, text: &str) -> io::Re
     Ok(())
 }
 
-/// What waits for a person. It is shown whole: who confirms it must have seen it.
-pub(super) fn waiting(terminal: &mut Terminal, output: &str, step: &str) -> io::Result<()> {
+/// What waits for a person.
+pub(super) fn waiting(terminal: &mut Terminal, submission: &Submission) -> io::Result<()> {
+    let step = &submission.step;
     terminal.line("")?;
     terminal.styled(YELLOW, &format!("A person has to confirm the output of `{step}`:"))?;
     terminal.line("")?;
-    for line in output.lines() {
-        terminal.line(&format!("  {line}"))?;
-    }
+    print_submission(submission, terminal)?;
     terminal.line("")
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use engine::OUTPUT_BYTES_MAX;
+
 use super::super::Failure;
-use super::super::check::OUTPUT_BYTES_MAX;
 use super::super::context::read_pair;
 use super::super::input::read_file;
 use super::super::terminal::{DIM, YELLOW};
@@ -27,18 +28,20 @@ pub(super) enum Wish {
 #[derive(Default)]
 struct Text {
     lines: Vec<String>,
-    bytes: u64,
+    /// With an end of line behind each.
+    bytes: usize,
     is_broken: bool,
 }
 
 impl Text {
-    fn push(&mut self, line: String) -> Result<(), Failure> {
-        self.bytes += line.len() as u64 + 1;
-        if self.bytes > OUTPUT_BYTES_MAX {
-            return Err(too_large().into());
-        }
+    fn push(&mut self, line: String) {
+        self.bytes += line.len() + 1;
         self.lines.push(line);
-        Ok(())
+    }
+
+    /// The last line has no end when it is handed in.
+    fn is_too_large(&self) -> bool {
+        self.bytes > OUTPUT_BYTES_MAX + 1
     }
 
     fn is_blank(&self) -> bool {
@@ -55,23 +58,36 @@ impl Walk<'_> {
         self.tell(detail)?;
         let mut text = Text::default();
         loop {
+            if text.is_too_large() {
+                self.keep(text.take());
+                if let Some(wish) = self.refused(too_large())? {
+                    return Ok(wish);
+                }
+            }
             if self.input.is_terminal() {
                 self.terminal.ask(DIM, "> ")?;
             } else {
                 self.terminal.flush()?;
             }
-            let is_end = match self.input.entry()? {
+            let entry = match self.input.entry() {
+                Err(Failure::Refusal(refusal)) => match self.refused(refusal)? {
+                    Some(wish) => return Ok(wish),
+                    None => continue,
+                },
+                entry => entry?,
+            };
+            let is_end = match entry {
                 Entry::Line(line) => {
                     if self.input.may_be_cut(&line) {
                         let why = "the terminal may have cut that line; `:e` and `:f PATH` take longer ones";
                         self.terminal.complain(YELLOW, "warning", why, None)?;
                     }
-                    text.push(line)?;
+                    text.push(line);
                     continue;
                 }
                 Entry::Broken(line) => {
                     text.is_broken = true;
-                    text.push(line)?;
+                    text.push(line);
                     continue;
                 }
                 Entry::Command(command) => {
@@ -207,7 +223,7 @@ impl Walk<'_> {
             return self.refused(invalid("there is no file named".to_owned(), "`:f PATH`"));
         }
         let hint = "name a file; `~/` is your home folder";
-        let output = match read_file(path, "output", OUTPUT_BYTES_MAX, hint) {
+        let output = match read_file(path, "output", OUTPUT_BYTES_MAX as u64, hint) {
             Ok(output) => output,
             Err(refusal) => return self.refused(refusal),
         };

@@ -52,7 +52,10 @@ pub(crate) fn whole_id(open: &Open, typed: &str) -> Result<String, Refusal> {
         return Ok(typed.to_owned());
     }
     if typed.chars().count() < BEGINNING_CHARS_MIN {
-        return Err(not_found(typed));
+        return Err(Refusal::InvalidParams {
+            details: format!("there is no session `{typed}`, and that is too short to begin an id"),
+            hint: Some(format!("type at least {BEGINNING_CHARS_MIN} letters of it")),
+        });
     }
     let found = store.beginning_with(typed, CANDIDATES_MAX + 1);
     let mut found = found.map_err(|error| from_store(&error))?;

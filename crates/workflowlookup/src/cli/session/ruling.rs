@@ -36,6 +36,11 @@ pub(super) fn print_waiting(
 ) -> io::Result<()> {
     terminal.styled(HEADING, "Waiting for a person")?;
     terminal.line(&format!("  the output of {}:", step_name(session, &submission.step)))?;
+    print_submission(submission, terminal)
+}
+
+/// All that was handed in, and nothing cut: who decides must have seen it.
+pub(crate) fn print_submission(submission: &Submission, terminal: &mut Terminal) -> io::Result<()> {
     // The bar keeps what an agent wrote apart from what we say.
     for line in submission.output.lines() {
         terminal.line(format!("  │ {line}").trim_end())?;

@@ -5,24 +5,26 @@ use std::io;
 use clap::Args;
 use serde::Serialize;
 use store::sessions::Error;
-use store::{Filter, Meta};
 
 use super::find::SessionId;
 use super::{open_if_any, say_none};
 use crate::cli::terminal::{GREEN, RED};
 use crate::cli::words::{one_line, plural};
-use crate::cli::{Ended, Failure, Outcome, SourceOptions, Terminal};
+use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal};
 
 /// How many sessions are listed at once; each is read by itself.
 const PAGE: usize = 100;
 const NAME_CHARS_MAX: usize = 60;
+const ID_CHARS_MAX: usize = store::limits::ID_BYTES_MAX;
+/// What is wrong with a session that the table has and nobody finds.
+const LOST: &str = "it cannot be found by its id: the id or its index was changed";
 
 /// Check that sessions are as they were written
 ///
-/// The chain of hashes is computed anew and the events are replayed. The exit status is 1 where a session is not as
-/// it was written.
+/// The chain of hashes is computed anew and the events are replayed; without an id, the file itself is checked too.
+/// The exit status is 1 where something is not as it was written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup session verify
@@ -36,18 +38,22 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Tally {
     sessions: usize,
     events: u64,
     /// Those that are not sound.
     flawed: Vec<Flawed>,
+    /// What is wrong with the file and with no session in particular.
+    store_flaws: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Flawed {
     session_id: String,
-    workflow_id: String,
+    /// None where it cannot be read any more.
+    workflow_id: Option<String>,
     flaws: Vec<String>,
 }
 
@@ -59,10 +65,10 @@ pub(super) fn run(
     let tally = match &arguments.id {
         Some(id) => {
             let found = SessionId { id: id.clone() }.find(sources)?;
-            let meta = found.open.sessions.store().meta(&found.id);
             let mut tally = Tally::default();
-            if let Some(meta) = meta.map_err(|error| from_store(&error))? {
-                tally.add(&found.open, meta)?;
+            // None: pruned since it was found.
+            if let Some(flaws) = flaws(&found.open, &found.id)? {
+                tally.add(&found.open, &found.id, flaws)?;
             }
             tally
         }
@@ -77,57 +83,110 @@ pub(super) fn run(
     } else {
         tally.print(terminal)?;
     }
-    Ok(if tally.flawed.is_empty() { Outcome::Good } else { Outcome::Bad })
+    let is_sound = tally.flawed.is_empty() && tally.store_flaws.is_empty();
+    Ok(if is_sound { Outcome::Good } else { Outcome::Bad })
 }
 
-fn all(open: &Open) -> Result<Tally, Failure> {
-    let mut tally = Tally::default();
-    let mut filter = Filter { limit: PAGE, ..Filter::default() };
+/// Takes the sessions from the table itself, and trusts neither its ids nor its indexes.
+fn all(open: &Open) -> Result<Tally, Refusal> {
+    let store = open.sessions.store();
+    let store_flaws = readable(store.file_flaws())?.unwrap_or_else(|flaw| vec![flaw]);
+    let mut tally = Tally { store_flaws, ..Tally::default() };
+    let mut after = None;
     loop {
-        let page = open.sessions.store().list(&filter).map_err(|error| from_store(&error))?;
-        for meta in page.sessions {
-            tally.add(open, meta)?;
+        let page = match readable(store.ids(after, PAGE))? {
+            Ok(page) => page,
+            Err(flaw) => {
+                tally.store_flaws.push(flaw);
+                return Ok(tally);
+            }
+        };
+        let Some((last, _)) = page.last() else { return Ok(tally) };
+        after = Some(*last);
+        for (at, id) in page {
+            let Ok(id) = str::from_utf8(&id) else {
+                let flaws = vec!["its id is not text any more".to_owned()];
+                tally.add_unreadable(&String::from_utf8_lossy(&id), flaws);
+                continue;
+            };
+            match flaws(open, id)? {
+                Some(flaws) => tally.add(open, id, flaws)?,
+                None => match readable(store.is_there(at))? {
+                    Ok(true) => tally.add_unreadable(id, vec![LOST.to_owned()]),
+                    Ok(false) => {}
+                    Err(flaw) => tally.add_unreadable(id, vec![flaw]),
+                },
+            }
         }
-        if page.next.is_none() {
-            return Ok(tally);
+    }
+}
+
+/// What is not as it was written; nothing where there is no such session.
+fn flaws(open: &Open, id: &str) -> Result<Option<Vec<String>>, Refusal> {
+    match open.sessions.verify(id) {
+        Ok(flaws) => Ok(Some(flaws)),
+        Err(Error::NotFound | Error::Store(store::Error::NotFound)) => Ok(None),
+        // That one cannot be read must not hide the others.
+        Err(Error::Store(store::Error::Damaged(why))) => {
+            Ok(Some(vec![format!("it cannot be read: {why}")]))
         }
-        filter.before = page.next;
+        Err(error) => Err(refusal(id, error)),
+    }
+}
+
+/// That something cannot be read is what we are here to find out.
+fn readable<T>(read: Result<T, store::Error>) -> Result<Result<T, String>, Refusal> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(store::Error::Damaged(flaw)) => Ok(Err(flaw)),
+        Err(error) => Err(from_store(&error)),
     }
 }
 
 impl Tally {
-    fn add(&mut self, open: &Open, meta: Meta) -> Result<(), Refusal> {
-        let flaws = match open.sessions.verify(&meta.id) {
-            // Pruned since it was listed.
-            Err(Error::NotFound) => return Ok(()),
-            // That one cannot be read must not hide the others.
-            Err(Error::Store(store::Error::Damaged(flaw))) => vec![flaw],
-            flaws => flaws.map_err(|error| refusal(&meta.id, error))?,
-        };
+    fn add(&mut self, open: &Open, id: &str, flaws: Vec<String>) -> Result<(), Refusal> {
+        let meta = readable(open.sessions.store().meta(id))?.ok().flatten();
         self.sessions += 1;
-        self.events += meta.version;
+        self.events += meta.as_ref().map_or(0, |meta| meta.version);
         if !flaws.is_empty() {
-            let (session_id, workflow_id) = (meta.id, meta.workflow);
-            self.flawed.push(Flawed { session_id, workflow_id, flaws });
+            let workflow_id = meta.map(|meta| meta.workflow);
+            self.flawed.push(Flawed { session_id: id.to_owned(), workflow_id, flaws });
         }
         Ok(())
     }
 
+    /// One of which only the id is known, if that.
+    fn add_unreadable(&mut self, id: &str, flaws: Vec<String>) {
+        self.sessions += 1;
+        self.flawed.push(Flawed { session_id: id.to_owned(), workflow_id: None, flaws });
+    }
+
     fn print(&self, terminal: &mut Terminal) -> io::Result<()> {
         for Flawed { session_id, workflow_id, flaws } in &self.flawed {
-            let workflow = one_line(workflow_id, NAME_CHARS_MAX);
-            terminal.styled(RED, &format!("session `{session_id}` ({workflow}) is not sound"))?;
-            for flaw in flaws {
-                terminal.line(&format!("  - {flaw}"))?;
-            }
+            let id = one_line(session_id, ID_CHARS_MAX);
+            let workflow = match workflow_id {
+                Some(workflow) => format!(" ({})", one_line(workflow, NAME_CHARS_MAX)),
+                None => String::new(),
+            };
+            terminal.styled(RED, &format!("session `{id}`{workflow} is not sound"))?;
+            print_flaws(flaws, terminal)?;
+        }
+        if !self.store_flaws.is_empty() {
+            terminal.styled(RED, "the file of the store is not sound")?;
+            print_flaws(&self.store_flaws, terminal)?;
         }
         let sessions = plural(self.sessions, "session");
         let events = plural(usize::try_from(self.events).unwrap_or(usize::MAX), "event");
-        match self.flawed.len() {
-            0 => terminal.styled(GREEN, &format!("{sessions}, {events}: all sound")),
-            1 => terminal.styled(RED, &format!("{sessions}, {events}: 1 session is not sound")),
-            many => terminal
-                .styled(RED, &format!("{sessions}, {events}: {many} sessions are not sound")),
-        }
+        let (style, verdict) = match self.flawed.len() {
+            0 if self.store_flaws.is_empty() => (GREEN, "all sound".to_owned()),
+            0 => (RED, "sound by themselves, in a file that is not".to_owned()),
+            1 => (RED, "1 session is not sound".to_owned()),
+            many => (RED, format!("{many} sessions are not sound")),
+        };
+        terminal.styled(style, &format!("{sessions}, {events}: {verdict}"))
     }
+}
+
+fn print_flaws(flaws: &[String], terminal: &mut Terminal) -> io::Result<()> {
+    flaws.iter().try_for_each(|flaw| terminal.line(&format!("  - {flaw}")))
 }

@@ -65,7 +65,7 @@ fn a_store_of_another_key() {
     let good = fs::read(&key).unwrap();
     fs::write(&key, "0f".repeat(32)).unwrap();
     let said = said(&place, || fs::write(&key, &good).unwrap());
-    assert_snapshot!(said, @"`[ROOT]/home/.local/state/workflowlookup/sessions.db`: the store was written with another key. Bring its key to `[ROOT]/home/.local/state/workflowlookup/key`, or move its sessions by `session export` and `import`.");
+    assert_snapshot!(said, @"`[ROOT]/home/.local/state/workflowlookup/sessions.db`: the store was written with another key. Put the key that belongs to it back at `[ROOT]/home/.local/state/workflowlookup/key` (it was made together with the store), or begin a new store with `--store sqlite:PATH`.");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn what_was_accepted_is_there_after_a_kill() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     confirmed
@@ -55,5 +55,5 @@ fn what_waits_for_a_person_is_there_after_a_kill() {
     let id = session_in(&live.kill());
     let done = place.run_with_input(&["run", "--resume", &id], "y\n");
     assert_eq!(done.status, 0, "{}", done.shown());
-    assert!(done.stdout.contains("  The chair.\n"), "{}", done.shown());
+    assert!(done.stdout.contains("  │ The chair.\n"), "{}", done.shown());
 }

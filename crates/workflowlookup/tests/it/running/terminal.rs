@@ -77,7 +77,7 @@ fn a_walk_at_a_terminal() {
 
     A person has to confirm the output of `agree`:
 
-      The chair.
+      │ The chair.
 
     Confirm? [y]es, [n]o with a reason, [l]ater: perhaps
     error: `perhaps` is no answer

@@ -156,6 +156,10 @@ fn show_as_markdown_is_a_report_for_a_review() {
       - Name the cause
       - Say it in a sentence
 
+      ```
+      It is slow
+      ```
+
     ### 2. **Superseded:** Plan the fix (`plan`)
 
     > The session went back at event 8: this does not count any more.
@@ -175,6 +179,10 @@ fn show_as_markdown_is_a_report_for_a_review() {
     Tried before:
 
     - Attempt 1, 2026-03-02T09:05:05Z: rejected by ann through the client, which vouched for its user (unverified): that is no fix
+
+      ```
+      Restart the server every minute.
+      ```
 
     ### Back to Understand the fault (`understand`)
 
@@ -245,7 +253,16 @@ fn show_as_markdown_is_a_report_for_a_review() {
     Tried so far:
 
     - Attempt 1, 2026-03-02T09:14:14Z: handed in anew before it was decided about
+
+      ```
+      An hour.
+      ```
+
     - Attempt 1, 2026-03-02T09:16:16Z: rejected by bob with a token
+
+      ```
+      Two hours.
+      ```
 
     ## Context
 
@@ -327,6 +344,37 @@ fn show_as_markdown_is_a_report_for_a_review() {
 
     Verified: the chain of 3 events holds, and their replay leads here.
     "#);
+}
+
+/// What somebody tried in vain is shown as far as it tells something; what a person has read is shown whole.
+#[test]
+fn a_report_has_what_was_not_taken() {
+    let place = Place::new();
+    let steps = r#"
+id: tidy
+name: Tidy
+description: Tidies
+version: 1.0.0
+steps:
+  - id: only
+    title: Only
+    prompt: Do it.
+    requireConfirmation: true
+    validationCriteria: [{ type: contains, value: mess, message: Name it }]
+"#;
+    place.write("workflows/tidy.yaml", steps);
+    let most = "x".repeat(4_095);
+    let long = "# y\n".repeat(2_000);
+    let input =
+        format!("{most}äöü\n.\n```\n# no\n\n- no\n.\na mess\n{long}.\nn too long\na mess\n.\ny\n");
+    let done = place.run_with_input(&["run", "tidy"], &input);
+    assert_eq!(done.status, 0, "{}", done.shown());
+    let id = done.stdout.lines().find_map(|line| line.strip_prefix("session: ")).unwrap();
+    let report = place.run(&["session", "show", id, "--markdown"]).stdout;
+    let cut = format!("  ```\n  {most}\n  ```\n\n  6 bytes left out here");
+    assert!(report.contains(&cut), "{report}");
+    assert!(report.contains("  ````\n  ```\n  # no\n\n  - no\n  ````\n"), "{report}");
+    assert_eq!(report.matches("\n  # y").count(), 2_000, "{report}");
 }
 
 #[test]

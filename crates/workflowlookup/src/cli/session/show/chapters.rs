@@ -22,6 +22,7 @@ pub(super) struct Work<'a> {
 
 pub(super) struct Failure<'a> {
     pub(super) told: &'a Told,
+    pub(super) output: &'a str,
     pub(super) why: Why<'a>,
 }
 
@@ -96,26 +97,35 @@ impl<'a> Work<'a> {
                 return true;
             }
             Event::Submitted { submission } => {
-                if let Ending::Waiting { told, .. } = self.ending {
-                    self.failures.push(Failure { told, why: Why::Replaced });
-                }
+                self.replace();
                 self.ending = Ending::Waiting { told, output: &submission.output };
             }
-            Event::Returned { issues, .. } => {
-                if let Ending::Waiting { told, .. } = self.ending {
-                    self.failures.push(Failure { told, why: Why::Replaced });
-                }
-                self.fail(told, Why::Issues(issues));
+            Event::Returned { submission, issues, .. } => {
+                self.replace();
+                self.fail(told, &submission.output, Why::Issues(issues));
             }
-            Event::Declined { decision } => self.fail(told, Why::Rejected(decision)),
+            Event::Declined { decision } => {
+                let output = match self.ending {
+                    Ending::Waiting { output, .. } => output,
+                    _ => "",
+                };
+                self.fail(told, output, Why::Rejected(decision));
+            }
             // No work on a step; the caller has seen to them.
             Event::Started { .. } | Event::Rewound { .. } => {}
         }
         false
     }
 
-    fn fail(&mut self, told: &'a Told, why: Why<'a>) {
-        self.failures.push(Failure { told, why });
+    /// What waited, if anything, does not any more.
+    fn replace(&mut self) {
+        if let Ending::Waiting { told, output } = self.ending {
+            self.failures.push(Failure { told, output, why: Why::Replaced });
+        }
+    }
+
+    fn fail(&mut self, told: &'a Told, output: &'a str, why: Why<'a>) {
+        self.failures.push(Failure { told, output, why });
         self.ending = Ending::Open;
     }
 }

@@ -8,10 +8,13 @@ use store::Version;
 use workflow::{Context, Step};
 
 use super::chapters::{Chapter, Ending, Failure, Why, Work, chapters};
-use super::marks::{code, fenced, inline, line};
+use super::marks::{code, fenced, indented, inline, line};
 use crate::cli::session::story::{Story, Told, decider};
 use crate::cli::words::plural;
 use crate::sessions::time_text;
+
+/// How much is shown of an output that failed its checks. What a person has decided about is shown whole.
+const FAILED_BYTES_MAX: usize = 4 * 1024;
 
 pub(super) fn report(story: &Story) -> String {
     let session = &*story.session;
@@ -196,8 +199,8 @@ impl Report<'_> {
     }
 }
 
-/// An entry of a list, with what was wrong below it.
-fn failure(Failure { told, why }: &Failure<'_>) -> String {
+/// An entry of a list, with what was wrong and what was handed in below it.
+fn failure(Failure { told, output, why }: &Failure<'_>) -> String {
     let time = time_text(told.time);
     let attempt = told.attempt.unwrap_or(1);
     let mut entry = format!("- Attempt {attempt}, {time}: ");
@@ -211,6 +214,20 @@ fn failure(Failure { told, why }: &Failure<'_>) -> String {
         Why::Rejected(decision) => entry.push_str(&format!("rejected {}\n", decided(decision))),
         Why::Replaced => entry.push_str("handed in anew before it was decided about\n"),
     }
+    let shown = match why {
+        Why::Issues(_) => &output[..output.floor_char_boundary(FAILED_BYTES_MAX)],
+        Why::Rejected(_) | Why::Replaced => output,
+    };
+    entry.push('\n');
+    entry.push_str(&indented(&fenced(shown, "")));
+    let left = output.len() - shown.len();
+    if left > 0 {
+        entry.push_str(&format!(
+            "\n  {} left out here; `session show --json` has all of it.\n",
+            plural(left, "byte")
+        ));
+    }
+    entry.push('\n');
     entry
 }
 

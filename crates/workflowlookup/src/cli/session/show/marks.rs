@@ -49,6 +49,12 @@ pub(super) fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{text}{end}{fence}\n")
 }
 
+/// Lines that belong to the entry of a list above them.
+pub(super) fn indented(lines: &str) -> String {
+    let indent = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") };
+    lines.lines().map(indent).collect()
+}
+
 /// How many backticks stand side by side at most.
 fn longest_run(text: &str) -> usize {
     let mut run = 0;
@@ -69,6 +75,7 @@ mod tests {
         assert_eq!(fenced("``````", "json"), "```````json\n``````\n```````\n");
         assert_eq!(fenced("", ""), "```\n```\n");
         assert_eq!(fenced("a\r\nb\r\n", ""), "```\na\nb\n```\n");
+        assert_eq!(indented(&fenced("a\n\n- b", "")), "  ```\n  a\n\n  - b\n  ```\n");
         assert_eq!(code("plan"), "`plan`");
         assert_eq!(code("a`|`` b\n# c"), "``` a`\\|`` b # c ```");
         assert_eq!(inline("plain, (words). 50% - of + it!"), "plain, (words). 50% - of + it!");
