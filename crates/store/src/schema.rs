@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use crate::chain::Chain;
 use crate::error::Error;
@@ -59,6 +59,10 @@ pub(crate) fn prepare(path: &Path, chain: &Chain) -> Result<Connection, Error> {
 pub(crate) fn connect(path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    // SQLite does with less than it was asked for, and would stay so when the file can be written again.
+    if connection.is_readonly(MAIN_DB)? {
+        return Err(Error::Unavailable("it can only be read".to_owned()));
+    }
     connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Plans do not depend on values. Otherwise a statement with a range is planned anew for each value.

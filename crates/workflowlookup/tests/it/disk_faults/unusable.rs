@@ -132,6 +132,6 @@ mod powerless {
             allow(&folder, 0o777);
             files().for_each(|file| allow(&file, 0o666));
         });
-        assert_snapshot!(said, @"`[ROOT]/home/.local/state/workflowlookup/sessions.db`: the store cannot be used now: attempt to write a readonly database. See that it is a file that is yours to read and write, or name another one with `--store sqlite:PATH`.");
+        assert_snapshot!(said, @"`[ROOT]/home/.local/state/workflowlookup/sessions.db`: the store cannot be used now: it can only be read. See that it is a file that is yours to read and write, or name another one with `--store sqlite:PATH`.");
     }
 }
