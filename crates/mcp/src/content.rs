@@ -5,10 +5,19 @@ use serde_json::{Map, Value, json};
 
 use crate::revision::Traits;
 
-/// A tool, as its host describes it.
-#[derive(Debug, Clone)]
+/// A tool.
+#[derive(Debug, Clone, Copy)]
 pub struct Tool {
     pub name: &'static str,
+    /// Whether the tool's name is a method of its own too, in the product's first protocol.
+    pub is_method: bool,
+    /// Called when somebody lists the tools: a server that is not asked does without.
+    pub about: fn() -> About,
+}
+
+/// A tool as its host describes it.
+#[derive(Debug, Clone)]
+pub struct About {
     pub title: &'static str,
     pub description: &'static str,
     pub input_schema: Value,
@@ -16,8 +25,6 @@ pub struct Tool {
     pub annotations: Value,
     /// Shown where a revision has a place for them.
     pub examples: Option<Value>,
-    /// Whether the tool's name is a method of its own too, in the product's first protocol.
-    pub is_method: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,18 +80,19 @@ pub struct Page<T> {
 }
 
 impl Tool {
-    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
-        let mut tool = named(self.name, self.title, traits);
-        tool.insert("description".to_owned(), json!(self.description));
-        tool.insert("inputSchema".to_owned(), self.input_schema.clone());
+    pub(crate) fn to_json(self, traits: &Traits) -> Value {
+        let about = (self.about)();
+        let mut tool = named(self.name, about.title, traits);
+        tool.insert("description".to_owned(), json!(about.description));
+        tool.insert("inputSchema".to_owned(), about.input_schema);
         if traits.output_schema {
-            tool.insert("outputSchema".to_owned(), self.output_schema.clone());
+            tool.insert("outputSchema".to_owned(), about.output_schema);
         }
         if traits.annotations {
-            tool.insert("annotations".to_owned(), self.annotations.clone());
+            tool.insert("annotations".to_owned(), about.annotations);
         }
-        if let Some(examples) = self.examples.as_ref().filter(|_| traits.examples) {
-            tool.insert("examples".to_owned(), examples.clone());
+        if let Some(examples) = about.examples.filter(|_| traits.examples) {
+            tool.insert("examples".to_owned(), examples);
         }
         Value::Object(tool)
     }

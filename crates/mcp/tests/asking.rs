@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp::content::Tool;
+use mcp::content::{About, Tool};
 use mcp::{
     Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress, Server,
     Ticket, Transport,
@@ -19,16 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(45);
 const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 fn connection() -> Connection {
-    let tool = Tool {
-        name: "asks",
+    let about = || About {
         title: "Asks",
         description: "Wants to know something",
         input_schema: json!({"type": "object"}),
         output_schema: json!({"type": "object"}),
         annotations: json!({}),
         examples: None,
-        is_method: true,
     };
+    let tool = Tool { name: "asks", is_method: true, about };
     let server = Server::new("test", "Test", "1.0.0", "For a test", "None", vec![tool]);
     Connection::new(Arc::new(server), Transport::Stdio)
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp::content::{Page, ResourceText, Tool};
+use mcp::content::{About, Page, ResourceText, Tool};
 use mcp::{
     Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Server, Ticket,
     Transport,
@@ -191,16 +191,15 @@ fn outcome_of(how: u8) -> Outcome {
 }
 
 fn server() -> Arc<Server> {
-    let tool = Tool {
-        name: "waits",
+    let about = || About {
         title: "Waits",
         description: "Waits",
         input_schema: json!({"type": "object"}),
         output_schema: json!({"type": "object"}),
         annotations: json!({}),
         examples: None,
-        is_method: true,
     };
+    let tool = Tool { name: "waits", is_method: true, about };
     Arc::new(Server::new("test", "Test", "1.0.0", "For a test", "None", vec![tool]))
 }
 

@@ -5,21 +5,20 @@
 
 use std::sync::Arc;
 
-use mcp::content::Tool;
+use mcp::content::{About, Tool};
 use mcp::{Action, Changed, Connection, Outcome, Server, Transport};
 use serde_json::{Value, json};
 
 fn connection(transport: Transport) -> Connection {
-    let tool = Tool {
-        name: "direct",
+    let about = || About {
         title: "Direct",
         description: "A method of its own",
         input_schema: json!({"type": "object"}),
         output_schema: json!({"type": "object"}),
         annotations: json!({}),
         examples: None,
-        is_method: true,
     };
+    let tool = Tool { name: "direct", is_method: true, about };
     let server = Server::new("test", "Test", "1.0.0", "For a test", "None", vec![tool]);
     Connection::new(Arc::new(server), transport)
 }

@@ -38,16 +38,19 @@ pub(crate) enum Asker {
 }
 
 pub(crate) fn all() -> Vec<Tool> {
+    // The product's first protocol knows four of them, as methods of their own.
+    let first = |name, about| Tool { name, is_method: true, about };
+    let later = |name, about| Tool { name, is_method: false, about };
     vec![
-        list::tool(),
-        get::tool(),
-        next::tool(),
-        validate::tool(),
-        lint::tool(),
-        start::tool(),
-        advance::tool(),
-        status::tool(),
-        rewind::tool(),
+        first("workflow_list", list::about),
+        first("workflow_get", get::about),
+        first("workflow_next", next::about),
+        first("workflow_validate", validate::about),
+        later("workflow_lint", lint::about),
+        later("workflow_start", start::about),
+        later(advance::NAME, advance::about),
+        later("workflow_status", status::about),
+        later("workflow_rewind", rewind::about),
     ]
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use mcp::content::Tool;
+use mcp::content::{About, Tool};
 use mcp::{Ask, Form};
 use serde_json::{Value, json};
 
@@ -26,16 +26,15 @@ struct Client {
 }
 
 fn tool(name: &'static str) -> Tool {
-    Tool {
-        name,
-        title: name,
-        description: name,
+    let about = || About {
+        title: "Tool",
+        description: "For a test",
         input_schema: json!({"type": "object"}),
         output_schema: json!({"type": "object"}),
         annotations: json!({}),
         examples: None,
-        is_method: false,
-    }
+    };
+    Tool { name, is_method: false, about }
 }
 
 fn done(text: &str) -> Outcome {

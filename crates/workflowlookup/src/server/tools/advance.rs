@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::Submission;
-use mcp::content::Tool;
+use mcp::content::About;
 use mcp::{Caller, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,7 +13,7 @@ use store::sessions::{Advanced, Error, Verdict};
 use workflow::Context;
 
 use super::session_answer::{
-    Answer, read_revision, revision_schema, session_id_schema, session_tool, writing,
+    Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
 use super::{Carried, gate, id_schema, is_heavy, refused};
 use crate::app::App;
@@ -33,9 +33,8 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn tool() -> Tool {
-    session_tool(
-        NAME,
+pub(super) fn about() -> About {
+    about_session(
         "Hand in a step",
         "Hands in the output of a session's current step. The server checks it: accepted, you get the next step; \
          otherwise change what the issues say and hand it in again, with the new revision. Report what the prompts \

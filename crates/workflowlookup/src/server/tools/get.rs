@@ -1,7 +1,7 @@
 //! `workflow_get`: a whole definition.
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,9 +15,8 @@ pub(super) struct Arguments {
     id: String,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: "workflow_get",
+pub(super) fn about() -> About {
+    About {
         title: "Get a workflow",
         description: "Returns a workflow's whole definition. To work through one you do not need it: \
             workflow_start begins a session, which hands you each step when it is due.",
@@ -56,7 +55,6 @@ pub(super) fn tool() -> Tool {
                 }],
             },
         })),
-        is_method: true,
     }
 }
 

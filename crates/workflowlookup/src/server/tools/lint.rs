@@ -1,7 +1,7 @@
 //! `workflow_lint`: everything that is wrong with a definition, for an agent that writes one.
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use workflow::finding::render;
@@ -17,9 +17,8 @@ pub(super) struct Arguments {
     definition: String,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: "workflow_lint",
+pub(super) fn about() -> About {
+    About {
         title: "Check a definition",
         description: "Checks the text of a workflow definition, JSON or YAML, while you write one: every problem \
             with its place and what to try.",
@@ -39,7 +38,6 @@ pub(super) fn tool() -> Tool {
         }),
         annotations: read_only(),
         examples: None,
-        is_method: false,
     }
 }
 

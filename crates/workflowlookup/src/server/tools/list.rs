@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,9 +23,8 @@ pub(super) struct Arguments {
     cursor: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: "workflow_list",
+pub(super) fn about() -> About {
+    About {
         title: "List workflows",
         description: "Lists the workflows: tested ways to do a piece of work, step by step. Look here before you \
             start on something larger than a quick answer, and pick one by its description.",
@@ -71,7 +70,6 @@ pub(super) fn tool() -> Tool {
                 "version": "1.0.0",
             }]},
         })),
-        is_method: true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `workflow_next`: the step that comes next.
 
 use engine::{Next, Progress};
-use mcp::content::Tool;
+use mcp::content::About;
 use mcp::{Outcome, Quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,9 +20,8 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: "workflow_next",
+pub(super) fn about() -> About {
+    About {
         title: "Get the next step",
         description: "For when you keep track yourself, without a session: hands you the next step, and what your output \
             will be checked for. Do the step, check it with workflow_validate, add its id to completedSteps (unless the prompt says \
@@ -91,7 +90,6 @@ pub(super) fn tool() -> Tool {
                 "isComplete": false,
             },
         })),
-        is_method: true,
     }
 }
 

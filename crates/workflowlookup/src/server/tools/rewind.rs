@@ -1,14 +1,14 @@
 //! `workflow_rewind`: back to an earlier step, or a copy of the session that begins there.
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use store::sessions::NewIds;
 
 use super::session_answer::{
-    Answer, read_revision, revision_schema, session_id_schema, session_tool, writing,
+    Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
 use super::{Carried, id_schema, refused};
 use crate::app::App;
@@ -27,9 +27,8 @@ pub(super) struct Arguments {
     fork: bool,
 }
 
-pub(super) fn tool() -> Tool {
-    session_tool(
-        "workflow_rewind",
+pub(super) fn about() -> About {
+    about_session(
         "Go back to a step",
         "Goes back to a step that the session has been at, when later work shows that it must be done anew. History is \
          kept; what came after it no longer counts. With fork, a new session begins there instead.",

@@ -2,7 +2,7 @@
 
 use engine::{View, view};
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -90,15 +90,14 @@ fn ask_user(session: &str, step: &str) -> String {
     )
 }
 
-/// A tool of sessions, which has no method of its own: the product's first protocol has none of them.
-pub(super) fn session_tool(
-    name: &'static str,
+/// What a tool of sessions says about itself.
+pub(super) fn about_session(
     title: &'static str,
     description: &'static str,
     annotations: Value,
     input_schema: Value,
     more: Value,
-) -> Tool {
+) -> About {
     let mut properties = json!({
         "sessionId": {"type": "string"},
         "workflowId": {"type": "string"},
@@ -111,8 +110,7 @@ pub(super) fn session_tool(
     if let (Value::Object(all), Value::Object(more)) = (&mut properties, more) {
         all.extend(more);
     }
-    Tool {
-        name,
+    About {
         title,
         description,
         input_schema,
@@ -120,7 +118,6 @@ pub(super) fn session_tool(
         output_schema: json!({"type": "object", "properties": properties}),
         annotations,
         examples: None,
-        is_method: false,
     }
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use store::sessions::{Session, Start};
 use workflow::Context;
 
-use super::session_answer::{Answer, session_tool, writing};
+use super::session_answer::{Answer, about_session, writing};
 use super::{Carried, id_schema, refused};
 use crate::app::{self, App};
 use crate::error::Refusal;
@@ -24,9 +24,8 @@ pub(super) struct Arguments {
     key: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    session_tool(
-        "workflow_start",
+pub(super) fn about() -> About {
+    about_session(
         "Start a session",
         "Starts a session of a workflow and hands you its first step. The session keeps track of everything, checks \
          every output and survives restarts: do the step, then call workflow_advance.",

@@ -1,7 +1,7 @@
 //! `workflow_status`: everything that an agent needs to go on with a session, or which sessions there are.
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::sessions::{Session, Summary};
@@ -9,7 +9,7 @@ use store::{Filter, Meta, Status};
 use workflow::Context;
 
 use super::advance::complaints;
-use super::session_answer::{Answer, session_id_schema, session_tool};
+use super::session_answer::{Answer, about_session, session_id_schema};
 use super::{cut, read_only};
 use crate::app::App;
 use crate::error::Refusal;
@@ -34,9 +34,8 @@ pub(super) struct Arguments {
     query: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    session_tool(
-        "workflow_status",
+pub(super) fn about() -> About {
+    about_session(
         "Look at a session",
         "Where a session stands and what its finished steps produced: call it to go on after your context was \
          compacted, in a new chat, or when a person has decided. Without sessionId: the sessions that match the \

@@ -1,7 +1,7 @@
 //! `workflow_validate`: whether what a step produced is good.
 
 use mcp::Outcome;
-use mcp::content::Tool;
+use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
@@ -19,9 +19,8 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool {
-        name: "workflow_validate",
+pub(super) fn about() -> About {
+    About {
         title: "Check a step's output",
         description: "Checks what you produced for a step. If it is not valid, change what the suggestions say and \
             check again before you go on. Give the same context as to workflow_next.",
@@ -54,7 +53,6 @@ pub(super) fn tool() -> Tool {
             }},
             "response": {"valid": true, "issues": [], "suggestions": []},
         })),
-        is_method: true,
     }
 }
 
