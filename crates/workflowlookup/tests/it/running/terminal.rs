@@ -144,10 +144,14 @@ fn somebody_elses_step_does_not_cost_what_was_typed() {
 fn ctrl_c_is_the_editors_while_it_runs() {
     let place = tidy();
     place.write("editor.sh", "trap 'echo A mess. > \"$1\"; exit 0' INT; echo ready; read line");
-    // Only what has a terminal as its own is reached by its keys.
+    // Only what has a terminal as its own is reached by its keys, and only if the tests were not started in the
+    // background of a script, whose children do not hear of them.
     let mut command = Command::new("setsid");
-    command.args(["--ctty", env!("CARGO_BIN_EXE_workflowlookup"), "run", "tidy"]);
-    command.current_dir(place.project()).env("HOME", place.home()).env_remove("VISUAL");
+    command.args(["--ctty", "env", "--default-signal=INT,QUIT"]);
+    command.args([env!("CARGO_BIN_EXE_workflowlookup"), "run", "tidy"]);
+    // Whether there is colour depends on the environment, so it gets none of ours.
+    command.current_dir(place.project()).env_clear().env("HOME", place.home());
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.env("EDITOR", "sh editor.sh").env("TMPDIR", place.root.path());
     let mut live = Live::at_terminal(command, COLUMNS);
     live.wait_for("> ");
