@@ -81,7 +81,8 @@ fn the_command_that_goes_on_really_does() {
         let program = env!("CARGO_BIN_EXE_workflowlookup");
         let script = line.replacen("workflowlookup", program, 1);
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", &script]).current_dir(place.project()).env("HOME", place.home());
+        shell.args(["-c", &script]).current_dir(place.project());
+        shell.env_clear().env("HOME", place.home());
         let done = place.finish(shell, "");
         assert_eq!(done.status, 0, "{line}\n{}", done.shown());
         steps.push(done.stdout.lines().next().unwrap().to_owned());
