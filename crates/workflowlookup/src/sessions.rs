@@ -64,6 +64,11 @@ impl LazySessions {
         Ok(made)
     }
 
+    /// Where they are kept, or will be.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
     /// The same, but where there is no file there are no sessions.
     pub(crate) fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
         let is_there = self.place.as_ref().is_some_and(|place| place.database.exists());

@@ -5,6 +5,7 @@ mod clients;
 mod executable;
 mod handshake;
 mod permissions;
+mod sessions;
 mod sources;
 
 use std::io;
@@ -16,7 +17,7 @@ use super::terminal::{DIM, GREEN, RED, YELLOW};
 use super::words::plural;
 use super::{Ended, Outcome, SourceOptions, Terminal};
 
-/// Check the sources, their permissions, the server and the clients' configurations
+/// Check the sources, the sessions, the server and the clients' configurations
 ///
 /// The exit status is 0 where there is no problem, 1 where there is one, and 2 where we failed.
 #[derive(Debug, Args)]
@@ -78,10 +79,11 @@ pub(crate) fn run(
 ) -> Ended {
     let app = options.load();
     let snapshot = app.snapshot();
-    let parts: [&dyn Fn() -> Vec<Check>; 5] = [
+    let parts: [&dyn Fn() -> Vec<Check>; 6] = [
         &executable::look,
         &|| sources::look(&snapshot),
         &|| permissions::look(&snapshot),
+        &|| sessions::look(&app),
         &|| handshake::look(options),
         &clients::look,
     ];

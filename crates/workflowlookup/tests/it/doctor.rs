@@ -54,6 +54,7 @@ fn all_is_well_where_it_is() {
     ok: your folder `[ROOT]/home/.local/share/workflowlookup/workflows` does not exist, and need not
     ok: the project's folder `workflows` does not exist, and need not
     ok: the project's folder `.workflowlookup/workflows` does not exist, and need not
+    ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -120,6 +121,7 @@ fn sources_that_were_asked_for_must_be_there() {
     problem: the folder `typo` does not exist
       try: create it, or correct `--workflows`
     ok: nobody but their owners and groups can write the workflows' files and folders
+    ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -158,6 +160,7 @@ fn broken_and_hidden_workflows_are_named() {
     ok: the project's folder `.workflowlookup/workflows` does not exist, and need not
     note: `workflows/deep/ours.yaml` hides `handle-incident.json`: both are `handle-incident`
     ok: nobody but their owners and groups can write the workflows' files and folders
+    ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -242,6 +245,7 @@ fn folders_without_permission_are_problems() {
     warning: there is no workflow to hand out
       try: `workflowlookup new ID` writes one to start from
     ok: nobody but their owners and groups can write the workflows' files and folders
+    ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
     warning: Cursor: `.cursor/mcp.json` cannot be read: Permission denied (os error 13)
       try: the client may not be able to read it either
@@ -337,5 +341,31 @@ fn the_clients_configurations_are_looked_at() {
     warning: Codex: `[ROOT]/home/.codex/config.toml` starts `workflowlookup` by `/gone/workflowlookup`, which does not exist
       try: `workflowlookup connect codex` prints what to put there
     note: Zed: `[ROOT]/home/.config/zed/settings.json` starts `workflowlookup` by `bin/workflowlookup`, which only the client can find
+    ");
+}
+
+/// What is wrong with the store shows before an agent meets it.
+#[cfg(unix)]
+#[test]
+fn the_store_of_sessions_is_looked_at() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Place::new();
+    place.write("workflows/short.json", definition("short", "Short"));
+    place.run_with_input(&["run", "short"], "Done.\n.\n");
+    let sessions = |place: &Place| about(&doctor(place, &["--json"]), "sessions").join("\n");
+    insta::assert_snapshot!(sessions(&place), @"ok: sessions are kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`");
+    let key = place.home().join(".local/state/workflowlookup/key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    insta::assert_snapshot!(sessions(&place), @"
+    ok: sessions are kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
+    warning: others on this machine can read `[ROOT]/home/.local/state/workflowlookup/key`, and so forge the logs of sessions
+      try: `chmod go-rwx [ROOT]/home/.local/state/workflowlookup/key`
+    ");
+    std::fs::write(&key, "not a key").unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    insta::assert_snapshot!(sessions(&place), @"
+    problem: the key `[ROOT]/home/.local/state/workflowlookup/key` cannot be used: it is not 64 hexadecimal digits
+      try: put the right one back, or move it away together with its store to begin anew
     ");
 }

@@ -1,0 +1,55 @@
+//! Whether sessions can be kept, and whether nobody else can read them or forge their logs.
+
+use std::path::Path;
+
+use super::{Check, Level};
+use crate::app::App;
+use crate::cli::next::quoted;
+use crate::sessions::Place;
+
+const ABOUT: &str = "sessions";
+
+pub(super) fn look(app: &App) -> Vec<Check> {
+    let Some(place) = app.sessions().place() else {
+        let message = "there is no folder to keep sessions in";
+        let hint = "set HOME, or name a file with `--store sqlite:PATH`";
+        return vec![Check::new(ABOUT, Level::Problem, message).hint(hint)];
+    };
+    let Place { database, key } = place;
+    let shown = database.display();
+    let mut checks = vec![match app.sessions().get_if_any() {
+        Ok(Some(_)) => Check::new(ABOUT, Level::Ok, format!("sessions are kept in `{shown}`")),
+        Ok(None) => {
+            let message = format!("there are no sessions yet; they will be kept in `{shown}`");
+            Check::new(ABOUT, Level::Ok, message)
+        }
+        Err(refusal) => {
+            let check = Check::new(ABOUT, Level::Problem, refusal.to_string());
+            match refusal.hint() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            }
+        }
+    }];
+    for (path, what) in [(database, "read what agents did"), (key, "forge the logs of sessions")] {
+        if is_readable_by_others(path) {
+            let path = path.display().to_string();
+            let message = format!("others on this machine can read `{path}`, and so {what}");
+            let hint = format!("`chmod go-rwx {}`", quoted(&path));
+            checks.push(Check::new(ABOUT, Level::Warning, message).hint(hint));
+        }
+    }
+    checks
+}
+
+#[cfg(unix)]
+fn is_readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0)
+}
+
+/// Elsewhere there are no such bits to look at.
+#[cfg(not(unix))]
+fn is_readable_by_others(_: &Path) -> bool {
+    false
+}
