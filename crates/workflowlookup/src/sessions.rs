@@ -71,8 +71,13 @@ impl LazySessions {
 
     /// The same, but where there is no file there are no sessions.
     pub(crate) fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
-        let is_there = self.place.as_ref().is_some_and(|place| place.database.exists());
-        if is_there { self.get().map(Some) } else { Ok(None) }
+        let is_there = || self.place.as_ref().is_some_and(|place| place.database.exists());
+        if self.opened().is_some() || is_there() { self.get().map(Some) } else { Ok(None) }
+    }
+
+    /// For a call about one session: where there is no file, it is not there either.
+    pub(crate) fn holding(&self, id: &str) -> Result<Arc<Open>, Refusal> {
+        self.get_if_any()?.ok_or_else(|| Refusal::SessionNotFound { id: id.to_owned() })
     }
 
     /// If they have been opened already.

@@ -255,10 +255,17 @@ fn a_question_is_taken_back_when_somebody_decides_elsewhere() {
     let mut agent = Agent::connect(process, Era::Legacy, json!({"elicitation": {}}));
     let session = agent.start_session("letter");
     structured(&agent.call("workflow_advance", &advance(&session, 0, "write-it", "Dear Ada")));
-    let gated = agent.begin_call("workflow_advance", &advance(&session, 1, "send-it", "by post"));
+    let mut arguments = advance(&session, 1, "send-it", "by post");
+    arguments["context"] = json!({"stamp": "second class"});
+    let gated = agent.begin_call("workflow_advance", &arguments);
     let asked = loop {
         match agent.hear().unwrap() {
-            Heard::Asked { id, .. } => break id,
+            Heard::Asked { id, message } => {
+                // Whoever decides sees all that they decide about.
+                let parts = ["by post", "- stamp: \"second class\""];
+                assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+                break id;
+            }
             Heard::Told { .. } => {}
             Heard::Answer { result, .. } => panic!("nobody has decided: {result}"),
         }
@@ -274,4 +281,23 @@ fn a_question_is_taken_back_when_somebody_decides_elsewhere() {
         json!(["A person has rejected the output: too slow"])
     );
     agent.end();
+}
+
+#[test]
+fn who_only_looks_makes_no_file() {
+    let place = place();
+    let mut agent = Agent::start(&place);
+    assert_eq!(structured(&agent.call("workflow_status", &json!({})))["sessions"], json!([]));
+    let rewind = json!({"sessionId": "none", "revision": 0, "toStep": "write-it", "reason": "x"});
+    for (tool, arguments) in [
+        ("workflow_status", json!({"sessionId": "none"})),
+        ("workflow_advance", advance("none", 0, "write-it", "Dear Ada")),
+        ("workflow_rewind", rewind),
+    ] {
+        let (_, code) = refused(&agent.call(tool, &arguments));
+        assert_eq!(code, -32005, "{tool}");
+    }
+    agent.request("resources/list", json!({}));
+    agent.end();
+    assert!(!place.home().join(".local").exists());
 }

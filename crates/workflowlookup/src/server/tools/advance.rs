@@ -75,12 +75,13 @@ pub(super) fn call(
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().get()?;
+    let open = app.sessions().holding(&arguments.session_id)?;
     let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
     let submission = Submission { step, output, context: context.unwrap_or_default() };
     let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
     let is_heavy = is_heavy(&session.workflow, &submission.step);
-    let handing_in = HandingIn { open, id, revision, submission, raw: raw.to_owned(), caller };
+    let raw = caller.can_ask.then(|| raw.to_owned());
+    let handing_in = HandingIn { open, id, revision, submission, raw, caller };
     if let Some(answers) = handing_in.caller.answers.clone() {
         return gate::decide(handing_in, &answers);
     }
@@ -109,8 +110,8 @@ pub(super) struct HandingIn {
     pub(super) id: String,
     pub(super) revision: u64,
     pub(super) submission: Submission,
-    /// The arguments as they came.
-    pub(super) raw: Box<RawValue>,
+    /// The arguments as they came, where they may be needed again.
+    pub(super) raw: Option<Box<RawValue>>,
     pub(super) caller: Caller,
 }
 
@@ -123,12 +124,14 @@ impl HandingIn {
 
     fn outcome(&self, advanced: Result<Advanced, Error>) -> Outcome {
         match advanced {
-            Ok(Advanced { session, verdict: Verdict::Waiting })
-                if self.caller.can_ask && self.caller.answers.is_none() =>
-            {
-                gate::ask(self, &session)
-            }
-            Ok(advanced) => answer(&advanced).unwrap_or_else(|refusal| refused(&refusal)),
+            Ok(advanced) => match &self.raw {
+                Some(raw)
+                    if advanced.verdict == Verdict::Waiting && self.caller.answers.is_none() =>
+                {
+                    gate::ask(self, raw, &advanced.session)
+                }
+                _ => answer(&advanced).unwrap_or_else(|refusal| refused(&refusal)),
+            },
             Err(error) => refused(&refusal(&self.id, error)),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::{Channel, Decision, REASON_BYTES_MAX, Submission};
 use mcp::{Answer, Answers, Ask, Call, Form, Outcome};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Version;
 use store::sessions::{Error, Session};
@@ -26,9 +27,9 @@ const VARIABLE_BYTES_MAX: usize = 400;
 const QUESTION: &str = "gate";
 
 /// Has the client ask its user about what waits.
-pub(super) fn ask(handing_in: &HandingIn, session: &Session) -> Outcome {
+pub(super) fn ask(handing_in: &HandingIn, arguments: &RawValue, session: &Session) -> Outcome {
     let state = handing_in.open.signer.sign(handing_in.gate(), session.version, now());
-    let arguments = handing_in.raw.clone();
+    let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: NAME, arguments, is_method: false },
         forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission))],

@@ -54,7 +54,7 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> 
         let details = "reason must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().get()?;
+    let open = app.sessions().holding(&arguments.session_id)?;
     // It reads the whole log.
     Ok(Carried::Later(Box::new(move || {
         rewind(&open, &arguments).unwrap_or_else(|refusal| refused(&refusal))

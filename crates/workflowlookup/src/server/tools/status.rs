@@ -1,12 +1,15 @@
 //! `workflow_status`: everything that an agent needs to go on with a session, or which sessions there are.
 
+use std::borrow::Cow;
+
 use mcp::Outcome;
 use mcp::content::About;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::sessions::{Session, Summary};
 use store::{Filter, Meta, Status};
 use workflow::Context;
+use workflow::definition::Step;
 
 use super::advance::complaints;
 use super::session_answer::{Answer, about_session, session_id_schema};
@@ -65,7 +68,7 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
             details: "give sessionId or query, not both".to_owned(),
             hint: None,
         }),
-        Arguments { session_id: Some(id), query: None } => one(&*app.sessions().get()?, &id),
+        Arguments { session_id: Some(id), query: None } => one(&*app.sessions().holding(&id)?, &id),
         Arguments { session_id: None, query } => {
             let open = app.sessions().get_if_any()?;
             let found = open.map(|open| many(&open, query.as_deref())).transpose()?;
@@ -76,74 +79,102 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> 
 
 fn one(open: &Open, id: &str) -> Result<Outcome, Refusal> {
     let session = open.sessions.open(id).map_err(|error| refusal(id, error))?;
-    let (answer, more) = (Answer::of(&session)?, more(open, &session)?);
-    let mut before = format!("Workflow `{}`.", session.state.workflow_id);
-    if let Some(Value::String(goal)) = more.get("goal") {
-        before.push_str(&format!("\nGoal: {goal}"));
-    }
-    if let Some(context) = more.get("context") {
-        before.push_str(&format!("\nContext: {context}"));
-    }
-    let finished = more.get("finished").and_then(Value::as_array).into_iter().flatten();
-    let finished: Vec<String> = finished
-        .map(|done| {
-            let text = |name: &str| done[name].as_str().unwrap_or_default().to_owned();
-            format!("- `{}` ({}): {}", text("stepId"), text("title"), text("output"))
-        })
-        .collect();
-    if !finished.is_empty() {
-        let is_cut = more.get("isCut") == Some(&json!(true));
-        let heading = if is_cut { "Finished last" } else { "Finished" };
-        before.push_str(&format!("\n{heading}:\n{}", finished.join("\n")));
-    }
-    if let Some(Value::String(output)) = more.get("waitingOutput") {
-        before.push_str(&format!("\nWhat waits:\n{output}"));
-    }
-    if let (Some(attempt), Some(issues)) = (more.get("attempt"), more.get("issues")) {
-        before.push_str(&format!("\nAttempt {attempt} was not accepted:"));
-        for issue in issues.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            before.push_str(&format!("\n- {issue}"));
-        }
-    }
-    Ok(answer.outcome(&format!("{before}\n\n{}", answer.text()), &more))
+    let (answer, memory) = (Answer::of(&session)?, Memory::of(open, &session)?);
+    let text =
+        format!("Workflow `{}`.{}\n\n{}", session.state.workflow_id, memory.text(), answer.text());
+    Ok(answer.outcome(&text, &memory))
 }
 
 /// A session as a resource: the same for a machine.
 pub(crate) fn resource(open: &Open, session: &Session) -> Result<String, Refusal> {
-    Ok(Answer::of(session)?.json(&more(open, session)?))
+    Ok(Answer::of(session)?.json(&Memory::of(open, session)?))
 }
 
 /// What somebody needs to know who has forgotten everything. All of it is bounded.
-fn more(open: &Open, session: &Session) -> Result<Map<String, Value>, Refusal> {
-    let summary = open.sessions.summary(session, STEPS_MAX);
-    let Summary { steps, is_cut } = summary.map_err(|error| refusal(&session.id, error))?;
-    let finished = steps.into_iter().map(|done| {
-        let title = session.workflow.step(&done.step).map(|step| step.title().to_owned());
-        let output = cut(done.output.trim(), OUTPUT_BYTES_MAX);
-        json!({"stepId": done.step, "title": title, "output": output, "time": time_text(done.time)})
-    });
-    let mut more = Map::new();
-    if let Some(goal) = &session.state.goal {
-        more.insert("goal".to_owned(), json!(cut(goal, GOAL_BYTES_MAX)));
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Memory<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Context::is_empty")]
+    context: Context,
+    finished: Vec<Finished<'a>>,
+    /// More was finished before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_cut: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_output: Option<Cow<'a, str>>,
+    #[serde(flatten)]
+    last_try: Option<LastTry>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finished<'a> {
+    step_id: String,
+    title: Option<&'a str>,
+    output: String,
+    time: String,
+}
+
+/// What was wrong with the last output for the current step.
+#[derive(Debug, Serialize)]
+struct LastTry {
+    attempt: u32,
+    issues: Vec<String>,
+    suggestions: Vec<String>,
+}
+
+impl<'a> Memory<'a> {
+    fn of(open: &Open, session: &'a Session) -> Result<Self, Refusal> {
+        let refused = |error| refusal(&session.id, error);
+        let Summary { steps, is_cut } =
+            open.sessions.summary(session, STEPS_MAX).map_err(refused)?;
+        let finished = steps.into_iter().map(|done| Finished {
+            title: session.workflow.step(&done.step).map(Step::title),
+            output: cut(done.output.trim(), OUTPUT_BYTES_MAX).into_owned(),
+            time: time_text(done.time),
+            step_id: done.step,
+        });
+        let state = &session.state;
+        let last = open.sessions.last_try(session).map_err(refused)?.and_then(complaints);
+        Ok(Self {
+            goal: state.goal.as_ref().map(|goal| cut(goal, GOAL_BYTES_MAX)),
+            context: bounded(&state.context),
+            finished: finished.collect(),
+            is_cut,
+            waiting_output: state.waiting.as_ref().map(|w| cut(&w.output, WAITING_BYTES_MAX)),
+            last_try: last.map(|(issues, suggestions)| LastTry {
+                attempt: state.attempts,
+                issues,
+                suggestions,
+            }),
+        })
     }
-    if !session.state.context.is_empty() {
-        more.insert("context".to_owned(), Value::Object(bounded(&session.state.context)));
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(goal) = &self.goal {
+            text.push_str(&format!("\nGoal: {goal}"));
+        }
+        if !self.context.is_empty() {
+            text.push_str(&format!("\nContext: {}", json!(self.context)));
+        }
+        if !self.finished.is_empty() {
+            text.push_str(if self.is_cut { "\nFinished last:" } else { "\nFinished:" });
+        }
+        for Finished { step_id, title, output, .. } in &self.finished {
+            text.push_str(&format!("\n- `{step_id}` ({}): {output}", title.unwrap_or_default()));
+        }
+        if let Some(output) = &self.waiting_output {
+            text.push_str(&format!("\nWhat waits:\n{output}"));
+        }
+        if let Some(LastTry { attempt, issues, .. }) = &self.last_try {
+            let issues = issues.join("\n- ");
+            text.push_str(&format!("\nAttempt {attempt} was not accepted:\n- {issues}"));
+        }
+        text
     }
-    more.insert("finished".to_owned(), finished.collect());
-    if let Some(waiting) = &session.state.waiting {
-        let output = cut(&waiting.output, WAITING_BYTES_MAX);
-        more.insert("waitingOutput".to_owned(), json!(output));
-    }
-    let last = open.sessions.last_try(session).map_err(|error| refusal(&session.id, error))?;
-    if let Some((issues, suggestions)) = last.and_then(complaints) {
-        more.insert("attempt".to_owned(), json!(session.state.attempts));
-        more.insert("issues".to_owned(), json!(issues));
-        more.insert("suggestions".to_owned(), json!(suggestions));
-    }
-    if is_cut {
-        more.insert("isCut".to_owned(), json!(true));
-    }
-    Ok(more)
 }
 
 /// Long values as the beginning of their JSON.
@@ -180,7 +211,7 @@ fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
     let lines = sessions.iter().map(|meta| {
         let Meta { id, workflow, goal, head, .. } = meta;
         let at = head.step.as_ref().map(|step| format!(", step `{step}`")).unwrap_or_default();
-        let status = status_word(head.status);
+        let status = head.status.name();
         let goal = if goal.is_empty() { String::new() } else { format!(": {}", cut(goal, 200)) };
         format!("- `{id}`: `{workflow}`, {status}{at}, {}{goal}", time_text(meta.touched))
     });
@@ -200,7 +231,7 @@ fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
             "sessionId": meta.id,
             "workflowId": meta.workflow,
             "goal": cut(&meta.goal, GOAL_BYTES_MAX),
-            "status": status_word(meta.head.status),
+            "status": meta.head.status.name(),
             "stepId": meta.head.step,
             "revision": meta.head.revision,
             "touched": time_text(meta.touched),
@@ -208,12 +239,4 @@ fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
     });
     let structured = json!({"sessions": found.collect::<Vec<_>>()});
     Outcome::Tool { text: text.into(), structured: structured.to_string() }
-}
-
-fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Running => "running",
-        Status::Waiting => "waiting for a person",
-        Status::Complete => "complete",
-    }
 }
