@@ -1,6 +1,7 @@
 //! What goes in and out of a connection besides messages: calls for the host to carry out, and how they
 //! came out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,7 +17,7 @@ use crate::quote::Quoted;
 #[derive(Debug)]
 pub enum Action {
     /// The answer to a request.
-    Reply(String),
+    Reply(Reply),
     /// Something that the client should know.
     Notify(String),
     /// A request of ours, for the sake of this call. The client's answer comes in like any other message; if it
@@ -32,15 +33,38 @@ pub enum Action {
     Close,
 }
 
+/// An answer, and the HTTP status that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub text: String,
+    pub status: u16,
+}
+
+/// The status of an answer to a request that was understood, whatever came of it.
+pub(crate) const OK: u16 = 200;
+
 /// A call under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
 
+/// What a client can do for us while a call of its is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Abilities {
+    /// Show its user a form.
+    pub forms: bool,
+    /// Have its model write something.
+    pub sampling: bool,
+    /// Say which folders it works in.
+    pub roots: bool,
+}
+
 /// Who makes a call, as far as the host must know.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Caller {
-    /// The client's user can be asked: [`Outcome::Ask`].
-    pub can_ask: bool,
+    /// What can be asked of the client: [`Outcome::Ask`].
+    pub abilities: Abilities,
+    /// Who this is, where the transport knows.
+    pub principal: Option<Arc<str>>,
     /// The client wants to hear how it goes: [`crate::Connection::progress`].
     pub wants_progress: bool,
     /// What the user answered, where this call is made again because it asked.
@@ -53,6 +77,48 @@ pub struct Progress {
     pub done: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
+}
+
+/// A line for the client's log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    pub level: Level,
+    pub logger: Option<String>,
+    pub data: Value,
+}
+
+/// How grave a line is, from the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl Level {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Debug, "debug"),
+        (Self::Info, "info"),
+        (Self::Notice, "notice"),
+        (Self::Warning, "warning"),
+        (Self::Error, "error"),
+        (Self::Critical, "critical"),
+        (Self::Alert, "alert"),
+        (Self::Emergency, "emergency"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, own)| *own == name).map(|(level, _)| level)
+    }
 }
 
 /// Something that only the host can answer.
@@ -79,6 +145,11 @@ pub enum Call {
         name: String,
         arguments: Vec<(String, String)>,
     },
+    /// An answer to a question that was asked by another process, for a call that waits there: all that is known of
+    /// it is the state that the question carried. Nobody waits for what comes of this.
+    Settle {
+        answers: Answers,
+    },
     /// Values for an argument of a prompt or a template that begin with what is typed.
     Complete {
         reference: Reference,
@@ -97,6 +168,7 @@ impl Call {
             Self::ReadResource { .. } => "resources/read",
             Self::ListPrompts { .. } => "prompts/list",
             Self::GetPrompt { .. } => "prompts/get",
+            Self::Settle { .. } => "settle",
             Self::Complete { .. } => "completion/complete",
         }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::action::Call;
+use crate::action::{Abilities, Call};
 use crate::era::modern;
 use crate::jsonrpc::{self, Error};
 use crate::revision::Traits;
@@ -69,13 +69,13 @@ impl Asking {
     pub(crate) fn begin(
         ask: Ask,
         traits: &Traits,
-        mut new_id: impl FnMut() -> String,
+        mut new_id: impl FnMut(Option<&str>, &str) -> String,
     ) -> (Self, Vec<String>) {
         let answers = Answers { given: BTreeMap::new(), state: ask.state };
         let Ask { call, about, .. } = ask;
         let mut asking = Self { call, about, open: BTreeMap::new(), answers };
         let requests = ask.forms.into_iter().map(|(name, form)| {
-            let id = new_id();
+            let id = new_id(asking.answers.state.as_deref(), &name);
             let request = jsonrpc::request(&id, METHOD, &form.params(traits));
             asking.open.insert(id, name);
             request
@@ -115,13 +115,15 @@ impl Asking {
 
 const METHOD: &str = "elicitation/create";
 
-/// Whether a client that has said this can show a form. One that names no way to ask means forms.
-pub(crate) fn can_ask(capabilities: &Value, traits: &Traits) -> bool {
+/// What a client that has said this can do for us. One that names no way to ask its user means forms.
+pub(crate) fn abilities(capabilities: &Value, traits: &Traits) -> Abilities {
     let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
-    traits.elicitation
+    let forms = traits.elicitation
         && elicitation.is_some_and(|ways| {
             !traits.elicitation_modes || ways.is_empty() || ways.contains_key("form")
-        })
+        });
+    let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
+    Abilities { forms, sampling: has("sampling"), roots: has("roots") }
 }
 
 pub(crate) fn cannot_ask() -> Error {
@@ -179,7 +181,7 @@ impl Form {
 }
 
 impl Answer {
-    fn read(raw: &RawValue) -> serde_json::Result<Self> {
+    pub(crate) fn read(raw: &RawValue) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
         enum Choice {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{Action, Call, Caller, Outcome, Progress, Ticket};
-use crate::asking::Asking;
+use crate::action::{
+    Abilities, Action, Call, Caller, Level, Log, OK, Outcome, Progress, Reply, Ticket,
+};
+use crate::asking::{Answer, Answers, Asking};
 use crate::batches::Batches;
 use crate::dispatch::{Shape, Step, outcome};
 use crate::era::{Origin, legacy, modern};
-use crate::jsonrpc::{self, Error, Id, Message, Received, Rejected, Request};
+use crate::jsonrpc::{self, Body, Error, Id, Message, Received, Rejected, Request};
 use crate::listening::Listener;
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
@@ -35,14 +37,37 @@ pub enum Transport {
     Http,
 }
 
+/// What a handshake came to. Whoever has it can go on where it ended, in any process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake {
+    pub revision: Revision,
+    pub abilities: Abilities,
+}
+
+/// Who is on the other side of an HTTP request.
+#[derive(Debug, Clone, Default)]
+pub struct Peer {
+    pub principal: Option<Arc<str>>,
+    pub handshake: Option<Handshake>,
+    /// Another for every connection, in every process.
+    pub salt: u128,
+}
+
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) server: Arc<Server>,
     pub(crate) transport: Transport,
     /// What the handshake came to.
     pub(crate) revision: Option<Revision>,
-    /// By the handshake, the client's user can be asked.
-    pub(crate) can_ask: bool,
+    /// By the handshake, what the client can do for us.
+    pub(crate) abilities: Abilities,
+    /// From which level on the client wants to read log lines, once it has said so.
+    pub(crate) log_level: Option<Level>,
+    /// Who this is, where the transport knows.
+    principal: Option<Arc<str>>,
+    /// What makes the ids of our own requests different from everybody else's, where several connections are one
+    /// client.
+    salt: Option<u128>,
     /// The resources that a legacy client has subscribed to.
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
@@ -66,8 +91,10 @@ struct Pending {
     revision: Revision,
     shape: Shape,
     batch: Option<u64>,
-    can_ask: bool,
+    abilities: Abilities,
     telling: Option<Telling>,
+    /// From which level on its client wants to read log lines.
+    log_level: Option<Level>,
     /// What its user has been asked, and has not answered yet.
     asking: Option<Asking>,
 }
@@ -86,7 +113,10 @@ impl Connection {
             server,
             transport,
             revision: None,
-            can_ask: false,
+            abilities: Abilities::default(),
+            log_level: None,
+            principal: None,
+            salt: None,
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
             subscriptions: 0,
@@ -98,9 +128,37 @@ impl Connection {
         }
     }
 
+    /// For a request over HTTP, or for several of one client.
+    pub fn over_http(server: Arc<Server>, peer: Peer) -> Self {
+        let Peer { principal, handshake, salt } = peer;
+        Self {
+            revision: handshake.map(|handshake| handshake.revision),
+            abilities: handshake.map(|handshake| handshake.abilities).unwrap_or_default(),
+            principal,
+            salt: Some(salt),
+            ..Self::new(server, Transport::Http)
+        }
+    }
+
+    /// What the handshake came to, if there was one.
+    pub fn handshake(&self) -> Option<Handshake> {
+        let abilities = self.abilities;
+        self.revision.map(|revision| Handshake { revision, abilities })
+    }
+
+    /// Nothing is under way, and nobody listens.
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.listeners.is_empty()
+    }
+
     /// Takes one line, without its line end.
     pub fn receive(&mut self, line: &[u8], actions: &mut Vec<Action>) {
-        match jsonrpc::receive(line) {
+        self.take(Body::read(line), actions);
+    }
+
+    /// Takes what was read already.
+    pub fn take(&mut self, body: Body<'_>, actions: &mut Vec<Action>) {
+        match body.0 {
             Received::One(message) => self.message(message, None, actions),
             Received::Batch(members) => {
                 let may_batch = self.revision.is_some_and(|revision| revision.traits().batches);
@@ -118,13 +176,12 @@ impl Connection {
 
     /// Refuses a line that was not read to its end.
     pub fn refuse_line(&mut self, details: &str, actions: &mut Vec<Action>) {
-        let error = Error::invalid_request(details);
-        actions.push(Action::Reply(jsonrpc::error(None, &error)));
+        actions.push(self.refusal(None, &Error::invalid_request(details)));
     }
 
     /// Tells the client that nothing can go on, because of us.
     pub fn fail(&mut self, actions: &mut Vec<Action>) {
-        actions.push(Action::Reply(jsonrpc::error(None, &Error::internal())));
+        actions.push(self.refusal(None, &Error::internal()));
     }
 
     /// Takes the outcome of a call. One that was cancelled meanwhile is nobody's business any more.
@@ -132,13 +189,15 @@ impl Connection {
         let Some(mut pending) = self.pending.remove(&ticket) else {
             return;
         };
-        let Pending { revision, shape, can_ask, .. } = pending;
+        let Pending { revision, shape, abilities, .. } = pending;
+        let can_ask = abilities.forms;
         let traits = revision.traits();
         let result = match result {
             Outcome::Ask(ask) if can_ask && !traits.is_modern && !ask.forms.is_empty() => {
-                let new_id = || {
+                let salt = self.salt;
+                let new_id = |state: Option<&str>, name: &str| {
                     self.counter += 1;
-                    format!("ask-{}", self.counter)
+                    ask_id(salt, self.counter, state, name)
                 };
                 let patience = ask.patience;
                 let (asking, requests) = Asking::begin(*ask, &traits, new_id);
@@ -157,10 +216,15 @@ impl Connection {
         reply.reserve(result.length());
         jsonrpc::begin_result(&id, &mut reply);
         match outcome(&self.server, revision, shape, can_ask, result, &mut reply) {
-            Ok(()) => reply.push('}'),
-            Err(error) => reply = jsonrpc::error(Some(&id), &error),
+            Ok(()) => {
+                reply.push('}');
+                self.reply(Some(&id), reply, OK, batch, actions);
+            }
+            Err(error) => {
+                let status = if traits.is_modern { error.status } else { OK };
+                self.reply(Some(&id), jsonrpc::error(Some(&id), &error), status, batch, actions);
+            }
         }
-        self.reply(Some(&id), reply, batch, actions);
     }
 
     /// Takes back a text that has been sent: the next one is as long, mostly, and needs no room of its own.
@@ -187,10 +251,25 @@ impl Connection {
         actions.push(Action::Notify(jsonrpc::notification("notifications/progress", &params)));
     }
 
+    /// A line for the log of the client whose call this is, if it wants to read such lines.
+    pub fn log(&mut self, ticket: Ticket, log: &Log, actions: &mut Vec<Action>) {
+        let Some(wanted) = self.pending.get(&ticket).and_then(|pending| pending.log_level) else {
+            return;
+        };
+        if log.level < wanted {
+            return;
+        }
+        let mut params = json!({"level": log.level.name(), "data": log.data});
+        if let Some(logger) = &log.logger {
+            params["logger"] = json!(logger);
+        }
+        actions.push(Action::Notify(jsonrpc::notification("notifications/message", &params)));
+    }
+
     /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
         self.end_calls(actions);
-        actions.extend(self.batches.end_all().map(Action::Reply));
+        actions.extend(self.batches.end_all().map(answered));
     }
 
     fn end_calls(&mut self, actions: &mut Vec<Action>) {
@@ -199,8 +278,7 @@ impl Connection {
         for listener in self.listeners.drain(..) {
             let mut result = self.server.complete(modern::REVISION, json!({}), Caching::None);
             result["_meta"][modern::SUBSCRIPTION] = listener.meta()[modern::SUBSCRIPTION].clone();
-            let reply = jsonrpc::result(&listener.id, &result.to_string());
-            actions.push(Action::Reply(reply));
+            actions.push(answered(jsonrpc::result(&listener.id, &result.to_string())));
         }
     }
 
@@ -233,8 +311,7 @@ impl Connection {
             }
             Err(Rejected { id, error }) => {
                 self.join_batch(batch);
-                let reply = jsonrpc::error(id.as_ref(), &error);
-                self.reply(id.as_ref(), reply, batch, actions);
+                self.refuse(id.as_ref(), &error, error.status, batch, actions);
             }
         }
     }
@@ -250,13 +327,15 @@ impl Connection {
             legacy::request(self, request)
         };
         let id = &request.id;
+        // With a handshake, the status is about the message and not about what it asks for.
+        let status = |error: &Error| if meta.is_some() { error.status } else { OK };
         match step {
             Ok(Step::Answer(result)) => {
-                self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
+                self.reply(Some(id), jsonrpc::result(id, &result), OK, batch, actions);
             }
             Ok(Step::AnswerAndClose(result)) => {
                 self.end_calls(actions);
-                self.reply(Some(id), jsonrpc::result(id, &result), batch, actions);
+                self.reply(Some(id), jsonrpc::result(id, &result), OK, batch, actions);
                 self.close(actions);
                 self.is_closed = true;
                 actions.push(Action::Close);
@@ -269,13 +348,13 @@ impl Connection {
                 match origin {
                     Ok(origin) => self.call(id, call, shape, origin, batch, actions),
                     Err(error) => {
-                        self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
+                        self.refuse(Some(id), &error, status(&error), batch, actions);
                     }
                 }
             }
             Ok(Step::Listen(filter)) if !self.has_room_for(&filter) => {
                 let error = too_many_subscriptions();
-                self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
+                self.refuse(Some(id), &error, status(&error), batch, actions);
             }
             Ok(Step::Listen(filter)) => {
                 self.warn_if_in_flight(id, actions);
@@ -288,9 +367,7 @@ impl Connection {
                 // Answered at its end, on its own.
                 self.leave_batch_if_any(batch, actions);
             }
-            Err(error) => {
-                self.reply(Some(id), jsonrpc::error(Some(id), &error), batch, actions);
-            }
+            Err(error) => self.refuse(Some(id), &error, status(&error), batch, actions),
         }
     }
 
@@ -306,12 +383,15 @@ impl Connection {
         self.warn_if_in_flight(id, actions);
         self.counter += 1;
         let ticket = Ticket(self.counter);
-        let Origin { revision, can_ask, progress_token, answers } = origin;
+        let Origin { revision, abilities, progress_token, log_level, answers } = origin;
         let token = progress_token.filter(|_| revision.traits().progress);
         let telling = token.map(|token| Telling { token, done: f64::NEG_INFINITY });
-        let caller = Caller { can_ask, wants_progress: telling.is_some(), answers };
+        let principal = self.principal.clone();
+        let wants_progress = telling.is_some();
+        let caller = Caller { abilities, principal, wants_progress, answers };
         let id = id.clone();
-        let pending = Pending { id, revision, shape, batch, can_ask, telling, asking: None };
+        let asking = None;
+        let pending = Pending { id, revision, shape, batch, abilities, telling, log_level, asking };
         self.pending.insert(ticket, pending);
         actions.push(Action::Call { ticket, call, caller });
     }
@@ -325,7 +405,7 @@ impl Connection {
         let Some((ticket, pending)) = waiting.find(|(_, pending)| {
             pending.asking.as_ref().is_some_and(|asking| asking.has_asked(&id))
         }) else {
-            return;
+            return self.answered_for_another(&id, result, actions);
         };
         if let Some(asking) = &mut pending.asking
             && !asking.answer(&id, result)
@@ -334,8 +414,28 @@ impl Connection {
             actions.push(Action::Warn(warning.to_owned()));
         }
         if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {
-            actions.push(pending.call_again(*ticket, asking));
+            actions.push(pending.call_again(*ticket, asking, self.principal.clone()));
         }
+    }
+
+    /// Another process may have asked: what its host wrote into the question says what it was about.
+    fn answered_for_another(
+        &mut self,
+        id: &str,
+        result: Option<&RawValue>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some((name, state)) = read_ask_id(id).filter(|_| self.salt.is_some()) else {
+            return;
+        };
+        let answer = result.and_then(|result| Answer::read(result).ok());
+        let given = [(name.to_owned(), answer.unwrap_or(Answer::Cancelled))].into();
+        let answers = Answers { given, state: Some(state.to_owned()) };
+        self.counter += 1;
+        let principal = self.principal.clone();
+        let caller = Caller { abilities: self.abilities, principal, ..Caller::default() };
+        let call = Call::Settle { answers };
+        actions.push(Action::Call { ticket: Ticket(self.counter), call, caller });
     }
 
     /// Whoever was asked for this call has taken too long: the questions are taken back, and the call is made
@@ -346,7 +446,7 @@ impl Connection {
         };
         if let Some(asking) = pending.asking.take() {
             actions.extend(taken_back(&asking));
-            actions.push(pending.call_again(ticket, asking));
+            actions.push(pending.call_again(ticket, asking, self.principal.clone()));
         }
     }
 
@@ -398,15 +498,39 @@ impl Connection {
         &mut self,
         id: Option<&Id>,
         reply: String,
+        status: u16,
         batch: Option<u64>,
         actions: &mut Vec<Action>,
     ) {
         let Some(key) = batch else {
-            actions.push(Action::Reply(reply));
+            actions.push(Action::Reply(Reply { text: reply, status }));
             return;
         };
         self.batches.add(key, id, reply);
         self.leave_batch(key, actions);
+    }
+
+    fn refuse(
+        &mut self,
+        id: Option<&Id>,
+        error: &Error,
+        status: u16,
+        batch: Option<u64>,
+        actions: &mut Vec<Action>,
+    ) {
+        let text = self.error_text(id, error);
+        self.reply(id, text, status, batch, actions);
+    }
+
+    fn refusal(&self, id: Option<&Id>, error: &Error) -> Action {
+        Action::Reply(Reply { text: self.error_text(id, error), status: error.status })
+    }
+
+    fn error_text(&self, id: Option<&Id>, error: &Error) -> String {
+        match self.transport {
+            Transport::Stdio => jsonrpc::error(id, error),
+            Transport::Http => jsonrpc::error_over_http(id, error),
+        }
     }
 
     fn join_batch(&mut self, batch: Option<u64>) {
@@ -423,8 +547,28 @@ impl Connection {
 
     /// The last one out sends the answers.
     fn leave_batch(&mut self, key: u64, actions: &mut Vec<Action>) {
-        actions.extend(self.batches.leave(key).map(Action::Reply));
+        actions.extend(self.batches.leave(key).map(answered));
     }
+}
+
+fn answered(text: String) -> Action {
+    Action::Reply(Reply { text, status: OK })
+}
+
+/// The id of a request of ours. Where the answer may reach another process, it carries what the host wrote into the
+/// question, and the question's name.
+fn ask_id(salt: Option<u128>, counter: u64, state: Option<&str>, name: &str) -> String {
+    match (salt, state) {
+        (None, _) => format!("ask-{counter}"),
+        (Some(salt), None) => format!("ask-{salt:x}-{counter}"),
+        (Some(salt), Some(state)) => format!("ask-{salt:x}-{counter}/{name}/{state}"),
+    }
+}
+
+/// The name and the state in such an id.
+fn read_ask_id(id: &str) -> Option<(&str, &str)> {
+    let (_, rest) = id.strip_prefix("ask-")?.split_once('/')?;
+    rest.split_once('/')
 }
 
 fn taken_back(asking: &Asking) -> impl Iterator<Item = Action> {
@@ -435,10 +579,10 @@ fn taken_back(asking: &Asking) -> impl Iterator<Item = Action> {
 }
 
 impl Pending {
-    fn call_again(&self, ticket: Ticket, asking: Asking) -> Action {
+    fn call_again(&self, ticket: Ticket, asking: Asking, principal: Option<Arc<str>>) -> Action {
         let (call, answers) = asking.finish();
-        let wants_progress = self.telling.is_some();
-        let caller = Caller { can_ask: self.can_ask, wants_progress, answers: Some(answers) };
+        let (abilities, wants_progress) = (self.abilities, self.telling.is_some());
+        let caller = Caller { abilities, principal, wants_progress, answers: Some(answers) };
         Action::Call { ticket, call, caller }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod modern;
 
 use serde_json::value::RawValue;
 
+use crate::action::{Abilities, Level};
 use crate::asking::Answers;
 use crate::revision::Revision;
 
@@ -12,9 +13,11 @@ use crate::revision::Revision;
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) revision: Revision,
-    pub(crate) can_ask: bool,
+    pub(crate) abilities: Abilities,
     /// Under which name the client wants to hear how it goes, as JSON.
     pub(crate) progress_token: Option<Box<RawValue>>,
+    /// From which level on its client wants to read log lines.
+    pub(crate) log_level: Option<Level>,
     pub(crate) answers: Option<Answers>,
 }
 

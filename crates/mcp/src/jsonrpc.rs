@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::action::OK;
+
 /// How deep a message may nest, itself included: what every reader of JSON further down can bear.
 const NESTING_MAX: usize = 128;
 
@@ -17,7 +19,7 @@ const NESTING_MAX: usize = 128;
 pub struct Id(Box<str>);
 
 impl Id {
-    fn new(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         // A string must also be one that can be read: half a surrogate pair is none.
@@ -37,23 +39,35 @@ pub struct Error {
     pub message: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// What it is over HTTP, where that is not a matter of the method.
+    #[serde(skip)]
+    pub(crate) status: u16,
 }
 
+const BAD_REQUEST: u16 = 400;
+const NOT_FOUND: u16 = 404;
+
 impl Error {
-    pub fn new(code: i32, message: &'static str, data: Value) -> Self {
-        Self { code, message: message.into(), data: Some(data) }
+    pub fn new(code: i32, message: impl Into<Cow<'static, str>>, data: Value) -> Self {
+        Self { code, message: message.into(), data: Some(data), status: OK }
+    }
+
+    /// Something is wrong before anybody looks at what is asked for.
+    pub(crate) fn bad_request(self) -> Self {
+        Self { status: BAD_REQUEST, ..self }
     }
 
     pub fn parse(details: impl fmt::Display) -> Self {
-        Self::new(-32700, "Parse error", json!({"details": details.to_string()}))
+        Self::new(-32700, "Parse error", json!({"details": details.to_string()})).bad_request()
     }
 
     pub fn invalid_request(details: impl fmt::Display) -> Self {
-        Self::new(-32600, "Invalid Request", json!({"details": details.to_string()}))
+        Self::new(-32600, "Invalid Request", json!({"details": details.to_string()})).bad_request()
     }
 
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(-32601, "Method not found", json!({"method": method}))
+        let error = Self::new(-32601, "Method not found", json!({"method": method}));
+        Self { status: NOT_FOUND, ..error }
     }
 
     pub fn invalid_params(details: impl fmt::Display) -> Self {
@@ -63,7 +77,7 @@ impl Error {
     /// The client cannot do what is needed.
     pub(crate) fn missing_capability(required: Value) -> Self {
         let data = json!({"requiredCapabilities": required});
-        Self::new(-32021, "Missing required client capability", data)
+        Self::new(-32021, "Missing required client capability", data).bad_request()
     }
 
     pub(crate) fn busy() -> Self {
@@ -114,7 +128,17 @@ pub(crate) enum Received<'a> {
     Batch(Vec<Result<Message<'a>, Rejected>>),
 }
 
-pub(crate) fn receive(bytes: &[u8]) -> Received<'_> {
+/// What a line or a body holds, for whoever wants to look before it is dealt with.
+#[derive(Debug)]
+pub struct Body<'a>(pub(crate) Received<'a>);
+
+impl<'a> Body<'a> {
+    pub fn read(bytes: &'a [u8]) -> Self {
+        Self(receive(bytes))
+    }
+}
+
+fn receive(bytes: &[u8]) -> Received<'_> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Received::One(Err(Rejected { id: None, error: Error::parse("not UTF-8") }));
     };
@@ -215,7 +239,7 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Rejected> {
 }
 
 fn message_of<'a>(text: &'a str, envelope: &Envelope<'a>) -> Result<Message<'a>, Rejected> {
-    let id = envelope.id.and_then(Id::new);
+    let id = envelope.id.and_then(Id::read);
     let reject =
         |details: &str| Rejected { id: id.clone(), error: Error::invalid_request(details) };
     if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
@@ -344,6 +368,14 @@ pub(crate) fn begin_result(id: &Id, out: &mut String) {
 pub(crate) fn error(id: Option<&Id>, error: &Error) -> String {
     let id = id.map_or("null", Id::as_json);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, json!(error))
+}
+
+/// The same where no id is said by leaving it out.
+pub(crate) fn error_over_http(id: Option<&Id>, failed: &Error) -> String {
+    match id {
+        Some(_) => error(id, failed),
+        None => format!(r#"{{"jsonrpc":"2.0","error":{}}}"#, json!(failed)),
+    }
 }
 
 pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {

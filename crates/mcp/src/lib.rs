@@ -8,16 +8,22 @@ mod connection;
 pub mod content;
 mod dispatch;
 mod era;
+mod host;
+pub mod http;
 mod jsonrpc;
 mod listening;
 mod quote;
 mod revision;
 mod server;
 
-pub use action::{Action, Call, Caller, Changed, Outcome, Progress, Reference, Ticket};
+pub use action::{
+    Abilities, Action, Call, Caller, Changed, Level, Log, Outcome, Progress, Reference, Reply,
+    Ticket,
+};
 pub use asking::{Answer, Answers, Ask, Form};
-pub use connection::{Connection, Transport};
-pub use jsonrpc::{Error, Id, params};
+pub use connection::{Connection, Handshake, Peer, Transport};
+pub use host::{Begin, Carried, Finish, News, Work, guarded};
+pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
 pub use server::Server;

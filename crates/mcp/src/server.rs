@@ -20,6 +20,8 @@ pub struct Server {
     /// For the model: how to use what is here.
     pub instructions: &'static str,
     pub tools: Vec<Tool>,
+    /// Calls write lines for the client's log.
+    pub logs: bool,
     lists: [OnceLock<String>; 5],
 }
 
@@ -32,7 +34,16 @@ impl Server {
         instructions: &'static str,
         tools: Vec<Tool>,
     ) -> Self {
-        Self { name, title, version, description, instructions, tools, lists: Default::default() }
+        Self {
+            name,
+            title,
+            version,
+            description,
+            instructions,
+            tools,
+            logs: false,
+            lists: Default::default(),
+        }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
@@ -70,6 +81,9 @@ impl Server {
         });
         if traits.completions_capability {
             capabilities["completions"] = json!({});
+        }
+        if self.logs {
+            capabilities["logging"] = json!({});
         }
         if traits.examples {
             // The product's first protocol has this field, and it is false.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp::content::{About, Tool};
 use mcp::{
-    Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress, Server,
-    Ticket, Transport,
+    Abilities, Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress,
+    Reply, Server, Ticket, Transport,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn call(mut actions: Vec<Action>) -> (Ticket, Call, Caller) {
 /// Messages to the client, whatever they are.
 fn messages(actions: Vec<Action>) -> Vec<Value> {
     let texts = actions.into_iter().map(|action| match action {
-        Action::Reply(text) | Action::Notify(text) => text,
+        Action::Reply(Reply { text, .. }) | Action::Notify(text) => text,
         Action::Ask { message, patience, .. } => {
             assert_eq!(patience, PATIENCE);
             message
@@ -114,7 +114,13 @@ fn with_a_handshake_the_client_is_asked_by_requests() {
         let params = json!({"name": "asks", "arguments": {"a": 1}});
         let (ticket, first, context) =
             call(send(&mut connection, &request("r1", "tools/call", &params)));
-        assert_eq!(context, Caller { can_ask: true, ..Caller::default() });
+        assert_eq!(
+            context,
+            Caller {
+                abilities: Abilities { forms: true, ..Abilities::default() },
+                ..Caller::default()
+            }
+        );
         let asked = finish(&mut connection, ticket, ask(first));
         let mut expected = vec![
             json!({"message": "Who are you?", "requestedSchema": {
@@ -163,7 +169,7 @@ fn in_the_modern_era_the_client_comes_back_with_the_answers() {
     let mut params = json!({"_meta": meta, "name": "asks", "arguments": {}});
     let (ticket, first, context) =
         call(send(&mut connection, &request("r1", "tools/call", &params)));
-    assert!(context.can_ask && context.answers.is_none());
+    assert!(context.abilities.forms && context.answers.is_none());
     let reply = finish(&mut connection, ticket, ask(first));
     let result = &reply[0]["result"];
     assert_eq!(result["resultType"], "input_required");
@@ -209,7 +215,7 @@ fn who_cannot_be_asked_is_told_what_is_missing() {
     for (mut connection, params) in cases {
         let (ticket, first, context) =
             call(send(&mut connection, &request("r1", "tools/call", &params)));
-        assert!(!context.can_ask, "{params}");
+        assert!(!context.abilities.forms, "{params}");
         let reply = finish(&mut connection, ticket, ask(first));
         assert_eq!(reply[0]["error"]["code"], -32021, "{params}");
         assert_eq!(reply[0]["error"]["data"], required);
@@ -218,7 +224,7 @@ fn who_cannot_be_asked_is_told_what_is_missing() {
     let mut connection = initialized("2025-06-18", &json!({"elicitation": {"whatever": 1}}));
     let (_, _, context) =
         call(send(&mut connection, &request("r1", "tools/call", &json!({"name": "asks"}))));
-    assert!(context.can_ask);
+    assert!(context.abilities.forms);
 }
 
 #[test]

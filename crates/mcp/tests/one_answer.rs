@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcp::content::{About, Page, ResourceText, Tool};
 use mcp::{
-    Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Server, Ticket,
+    Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Reply, Server, Ticket,
     Transport,
 };
 use proptest::prelude::*;
@@ -334,7 +334,7 @@ impl World {
         for action in actions {
             assert!(!self.is_closed, "after the end: {action:?}");
             match action {
-                Action::Reply(text) => match serde_json::from_str(&text).unwrap() {
+                Action::Reply(Reply { text, .. }) => match serde_json::from_str(&text).unwrap() {
                     Value::Array(answers) => {
                         assert!(!answers.is_empty(), "an empty array is no answer");
                         answers.iter().for_each(|answer| self.answered(answer));

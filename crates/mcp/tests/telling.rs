@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mcp::content::{About, Tool};
-use mcp::{Action, Changed, Connection, Outcome, Server, Transport};
+use mcp::{Action, Changed, Connection, Outcome, Reply, Server, Transport};
 use serde_json::{Value, json};
 
 fn connection(transport: Transport) -> Connection {
@@ -28,7 +28,9 @@ fn shown(actions: Vec<Action>) -> Vec<Value> {
     actions
         .into_iter()
         .map(|action| match action {
-            Action::Reply(text) | Action::Notify(text) => serde_json::from_str(&text).unwrap(),
+            Action::Reply(Reply { text, .. }) | Action::Notify(text) => {
+                serde_json::from_str(&text).unwrap()
+            }
             Action::Call { .. } => json!("call"),
             Action::Cancel(_) => json!("cancel"),
             Action::Close => json!("close"),
@@ -154,7 +156,9 @@ fn a_message_is_one_line_however_its_host_writes_json() {
         let structured = "{\r\n  \"a\": \"b\\n\"\n}".to_owned();
         let outcome = Outcome::Tool { text: "a\nb".into(), structured };
         connection.finish(ticket, outcome, &mut actions);
-        let Some(Action::Reply(reply)) = actions.pop() else { panic!("{line}") };
+        let Some(Action::Reply(Reply { text: reply, .. })) = actions.pop() else {
+            panic!("{line}")
+        };
         assert!(!reply.contains(['\n', '\r']), "{reply}");
         let result = serde_json::from_str::<Value>(&reply).unwrap()["result"].take();
         let bare = result.get("structuredContent").unwrap_or(&result);

@@ -18,7 +18,7 @@ mod signer;
 
 pub(crate) use denied::{Denied, Standing, from_store, refusal};
 pub(crate) use place::{Place, StoreUrl};
-pub(crate) use signer::{Gate, Signer};
+pub(crate) use signer::{Asked, Gate, Signer};
 
 /// Sessions that are opened once, and only if somebody asks.
 #[derive(Debug)]

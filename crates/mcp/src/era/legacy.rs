@@ -6,7 +6,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::Origin;
-use crate::asking::can_ask;
+use crate::action::Level;
+use crate::asking::abilities;
 use crate::connection::{
     Connection, SUBSCRIPTIONS_MAX, Transport, check_uri, too_many_subscriptions,
 };
@@ -38,6 +39,13 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
             connection.subscriptions += 1;
             return Ok(Step::Answer("{}".to_owned()));
         }
+        "logging/setLevel" if connection.server.logs => {
+            let SetLevel { level } = params(request.params)?;
+            let known = Level::parse(&level);
+            let unknown = || Error::invalid_params(format!("there is no level `{level}`"));
+            connection.log_level = Some(known.ok_or_else(unknown)?);
+            return Ok(Step::Answer("{}".to_owned()));
+        }
         "resources/unsubscribe" => {
             connection.subscribed.remove(&params::<Uri>(request.params)?.uri);
             return Ok(Step::Answer("{}".to_owned()));
@@ -56,6 +64,11 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
         return Ok(Step::Call(call, Shape::Method));
     }
     shared(&connection.server, revision, &request.method, request.params)
+}
+
+#[derive(Deserialize)]
+struct SetLevel {
+    level: String,
 }
 
 /// As a method of its own, a tool's arguments are the parameters, and those may have more to say.
@@ -87,8 +100,9 @@ pub(crate) fn origin(connection: &Connection, request: &Request<'_>, revision: R
         params.and_then(|params| serde_json::from_str(params.get()).ok());
     Origin {
         revision,
-        can_ask: connection.can_ask,
+        abilities: connection.abilities,
         progress_token: fields.and_then(|fields| super::progress_token(fields.meta.progress_token)),
+        log_level: connection.server.logs.then(|| connection.log_level.unwrap_or(Level::Debug)),
         answers: None,
     }
 }
@@ -112,7 +126,7 @@ fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step
         Some(_) => return Err(Error::invalid_params("capabilities must be an object")),
         None => return Err(Error::invalid_params("capabilities is required")),
     };
-    connection.can_ask = can_ask(capabilities, &revision.traits());
+    connection.abilities = abilities(capabilities, &revision.traits());
     connection.revision = Some(revision);
     connection.subscribed.clear();
     let server = &connection.server;

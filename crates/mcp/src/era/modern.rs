@@ -6,15 +6,17 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::Origin;
-use crate::asking::{brought, can_ask};
+use crate::action::Level;
+use crate::asking::{abilities, brought};
 use crate::connection::{Connection, check_uri};
 use crate::dispatch::{Step, shared};
 use crate::jsonrpc::{Error, Request, params};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
@@ -43,7 +45,8 @@ pub(crate) fn origin(request: &Request<'_>, meta: &Value) -> Result<Origin, Erro
     let token = meta.get("progressToken").and_then(|token| to_raw_value(token).ok());
     Ok(Origin {
         revision: REVISION,
-        can_ask: can_ask(&meta[CAPABILITIES], &REVISION.traits()),
+        abilities: abilities(&meta[CAPABILITIES], &REVISION.traits()),
+        log_level: meta.get(LOG_LEVEL).and_then(Value::as_str).and_then(Level::parse),
         progress_token: token.and_then(|token| super::progress_token(&token)),
         answers: if may_bring { brought(request.params)? } else { None },
     })
@@ -54,24 +57,35 @@ pub(crate) fn request(
     request: &Request<'_>,
     meta: &Value,
 ) -> Result<Step, Error> {
-    let Some(version) = meta.get(VERSION).and_then(Value::as_str) else {
-        return Err(Error::invalid_params(format!("_meta[\"{VERSION}\"] is required")));
-    };
-    if !meta.get(CAPABILITIES).is_some_and(Value::is_object) {
-        return Err(Error::invalid_params(format!("_meta[\"{CAPABILITIES}\"] is required")));
-    }
+    let version = is_complete(meta)?;
     if Revision::parse(version) != Some(REVISION) {
         return Err(Error::new(
             -32022,
             "Unsupported protocol version",
             json!({"supported": [REVISION.name()], "requested": version}),
-        ));
+        )
+        .bad_request());
     }
     match &*request.method {
         "server/discover" => Ok(Step::Answer(discover(&connection.server))),
         "subscriptions/listen" => listen(request),
         method => shared(&connection.server, REVISION, method, request.params),
     }
+}
+
+/// Whether everything is there that a request has to say about itself: its version, if so.
+pub(crate) fn is_complete(meta: &Value) -> Result<&str, Error> {
+    let Some(version) = meta.get(VERSION).and_then(Value::as_str) else {
+        return Err(missing(VERSION));
+    };
+    if !meta.get(CAPABILITIES).is_some_and(Value::is_object) {
+        return Err(missing(CAPABILITIES));
+    }
+    Ok(version)
+}
+
+fn missing(key: &str) -> Error {
+    Error::invalid_params(format!("_meta[\"{key}\"] is required")).bad_request()
 }
 
 fn discover(server: &Server) -> String {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use mcp::{Call, Caller, Reference, Server};
 
-use super::workers::Carried;
 use super::{catalogue, session_resources, tools};
 use crate::app::App;
 use crate::server::tools::Asker;
+use mcp::Carried;
 
 pub(crate) struct Host {
     app: App,
@@ -45,6 +45,7 @@ impl Host {
                 let asker = if is_method { Asker::Method } else { Asker::Call };
                 return tools::call(&self.app, name, &arguments, asker, caller);
             }
+            Call::Settle { answers } => return tools::gate::settle(&self.app, &answers, &caller),
             Call::ListResources { cursor } => {
                 let sessions = || session_resources::list(&self.app);
                 catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)

@@ -9,13 +9,16 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use catalog::Watch;
-use mcp::{Action, Call, Caller, Connection, Outcome, Server, Ticket, Transport};
+use mcp::{
+    Action, Call, Caller, Carried, Connection, News as CallNews, Outcome, Reply, Server, Ticket,
+    Transport, guarded,
+};
 use rustix::event::Timespec;
 
 use super::Host;
 use super::live::{self, Looked};
 use super::wake::{Wake, Waker, Woken};
-use super::workers::{Carried, Workers, guarded};
+use super::workers::Workers;
 
 mod lines;
 mod loading;
@@ -313,7 +316,7 @@ impl<'a> Session<'a> {
             std::mem::swap(&mut now, &mut self.actions);
             for action in now.drain(..) {
                 match action {
-                    Action::Reply(text) | Action::Notify(text) => self.say(text),
+                    Action::Reply(Reply { text, .. }) | Action::Notify(text) => self.say(text),
                     Action::Ask { ticket, message, patience } => {
                         self.asked.push((Instant::now() + patience, ticket));
                         self.say(message);
@@ -419,10 +422,21 @@ impl<'a> Session<'a> {
     /// Takes what work has come to. Waits so long for it, or until this call is done.
     fn take_finished(&mut self, patience: Duration, until: Option<Ticket>) {
         let deadline = Instant::now() + patience;
-        while let Some((ticket, carried)) = {
+        while let Some((ticket, news)) = {
             let rest = deadline.saturating_duration_since(Instant::now());
             self.workers.finished(rest)
         } {
+            let carried = match news {
+                CallNews::Done(carried) => carried,
+                CallNews::Progress(progress) => {
+                    self.connection.progress(ticket, &progress, &mut self.actions);
+                    continue;
+                }
+                CallNews::Log(log) => {
+                    self.connection.log(ticket, &log, &mut self.actions);
+                    continue;
+                }
+            };
             self.has_changed = true;
             let is_done = matches!(carried, Carried::Now(_));
             self.carried(ticket, carried);

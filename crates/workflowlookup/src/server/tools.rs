@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use workflow::Workflow;
 use workflow::definition::Step;
 
-use super::workers::Carried;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::Denied;
+use mcp::Carried;
 
 mod advance;
-mod gate;
+pub(crate) mod gate;
 mod get;
 mod lint;
 mod list;
@@ -113,11 +113,7 @@ fn refused(refusal: &Refusal) -> Outcome {
         }
         refusal => {
             let object = refusal.to_object();
-            let error = mcp::Error {
-                code: object.code,
-                message: object.message.into(),
-                data: Some(object.data),
-            };
+            let error = mcp::Error::new(object.code, object.message, object.data);
             Outcome::Refused { advice: advice(refusal), error }
         }
     }

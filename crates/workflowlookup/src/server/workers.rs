@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use mcp::{Outcome, Ticket};
+use mcp::{Begin, Finish, News, Outcome, Ticket, Work, guarded};
 
 use super::wake::Waker;
 
@@ -20,64 +20,11 @@ const WAITING_MAX: usize = 16;
 /// How many calls may be under way that need no thread, because somebody else tells when they are done.
 const TOLD_MAX: usize = 256;
 
-/// What came of a call.
-pub(crate) enum Carried {
-    Now(Outcome),
-    /// It needs a thread for a while.
-    Later(Work),
-    /// It is begun here and finished elsewhere.
-    Told(Begin),
-}
-
-pub(crate) type Work = Box<dyn FnOnce() -> Outcome + Send>;
-pub(crate) type Begin = Box<dyn FnOnce(Finish) + Send>;
-
-/// Takes what came of a call that is finished elsewhere. Whoever drops it has failed.
-#[derive(Debug)]
-pub(crate) struct Finish {
-    ticket: Ticket,
-    finished: SyncSender<Finished>,
-    waker: Waker,
-    is_done: bool,
-}
-
 /// What has come back, and from where.
 struct Finished {
     ticket: Ticket,
-    carried: Carried,
+    news: News,
     was_thread: bool,
-}
-
-impl Finish {
-    pub(crate) fn done(mut self, carried: impl Into<Carried>) {
-        self.send(carried.into());
-    }
-
-    fn send(&mut self, carried: Carried) {
-        self.is_done = true;
-        // Nobody listens any more only when the process ends.
-        let _ = self.finished.send(Finished { ticket: self.ticket, carried, was_thread: false });
-        self.waker.wake();
-    }
-}
-
-impl Drop for Finish {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.send(Outcome::Fault.into());
-        }
-    }
-}
-
-impl From<Outcome> for Carried {
-    fn from(outcome: Outcome) -> Self {
-        Self::Now(outcome)
-    }
-}
-
-/// A panic is ours, and ends this call only. The log has it from the hook.
-pub(crate) fn guarded<T: From<Outcome>>(work: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Outcome::Fault.into())
 }
 
 #[derive(Debug)]
@@ -114,7 +61,14 @@ impl Workers {
     pub(crate) fn begin(&mut self, ticket: Ticket, begin: Begin) {
         self.told += 1;
         let (finished, waker) = (self.finished.clone(), self.waker.clone());
-        let finish = Finish { ticket, finished, waker, is_done: false };
+        let finish = Finish::new(move |news| {
+            let is_done = matches!(news, News::Done(_));
+            let told = Finished { ticket, news, was_thread: false };
+            // Nobody listens any more only when the process ends. Who merely tells how it goes does not wait.
+            let _ =
+                if is_done { finished.send(told).is_ok() } else { finished.try_send(told).is_ok() };
+            waker.wake();
+        });
         // A panic drops it, which says so.
         let _ = catch_unwind(AssertUnwindSafe(|| begin(finish)));
     }
@@ -130,19 +84,19 @@ impl Workers {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
     }
 
-    /// The next that is done, if one is within this time.
-    pub(crate) fn finished(&mut self, patience: Duration) -> Option<(Ticket, Carried)> {
+    /// The next that has something to say, if one has within this time.
+    pub(crate) fn finished(&mut self, patience: Duration) -> Option<(Ticket, News)> {
         if self.is_idle() {
             return None;
         }
-        let Finished { ticket, carried, was_thread } = self.inbox.recv_timeout(patience).ok()?;
+        let Finished { ticket, news, was_thread } = self.inbox.recv_timeout(patience).ok()?;
         if was_thread {
             self.running -= 1;
             self.go_on();
-        } else {
+        } else if matches!(news, News::Done(_)) {
             self.told -= 1;
         }
-        Some((ticket, carried))
+        Some((ticket, news))
     }
 
     fn go_on(&mut self) {
@@ -152,15 +106,15 @@ impl Workers {
             self.running += 1;
             let (finished, waker) = (self.finished.clone(), self.waker.clone());
             let thread = Builder::new().name("worker".to_owned()).spawn(move || {
-                let carried = guarded(work).into();
+                let news = News::Done(guarded(work).into());
                 // Nobody listens any more only when the process ends.
-                let _ = finished.send(Finished { ticket, carried, was_thread: true });
+                let _ = finished.send(Finished { ticket, news, was_thread: true });
                 waker.wake();
             });
             if let Err(error) = thread {
                 tracing::error!("no thread for a call: {error}");
-                let carried = Outcome::Fault.into();
-                let _ = self.finished.send(Finished { ticket, carried, was_thread: true });
+                let news = News::Done(Outcome::Fault.into());
+                let _ = self.finished.send(Finished { ticket, news, was_thread: true });
                 self.waker.wake();
             }
         }

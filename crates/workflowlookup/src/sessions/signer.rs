@@ -12,7 +12,7 @@ use super::key_file::hmac;
 /// How long an answer is good for: somebody may have to be found first.
 const GOOD_FOR_MS: u64 = 24 * 60 * 60 * 1000;
 /// The form of what is signed. Another form is another number.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 #[derive(Clone)]
 pub(crate) struct Signer([u8; 32]);
@@ -26,48 +26,83 @@ pub(crate) struct Gate<'a> {
     pub(crate) submission: &'a Submission,
 }
 
+/// What was signed: enough to decide without the call that asked, in any process that has the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) session: String,
+    pub(crate) version: Version,
+    revision: u64,
+    digest: String,
+}
+
+impl Asked {
+    /// Whether it was asked about this.
+    pub(crate) fn is_about(&self, gate: Gate<'_>) -> bool {
+        self.session == gate.session
+            && self.revision == gate.revision
+            && self.digest == gate.digest()
+    }
+}
+
+impl Gate<'_> {
+    fn digest(&self) -> String {
+        // The context is sorted by name, so that the same one is always the same text.
+        let arguments = serde_json::to_string(self.submission).unwrap_or_default();
+        hex(&Sha256::digest(arguments.as_bytes()))
+    }
+}
+
 impl Signer {
     pub(crate) fn new(key: [u8; 32]) -> Self {
         Self(key)
     }
 
-    /// For the client to carry.
-    pub(crate) fn sign(&self, gate: Gate<'_>, version: Version, now: u64) -> String {
+    /// For the client of this principal to carry.
+    pub(crate) fn sign(
+        &self,
+        gate: Gate<'_>,
+        version: Version,
+        principal: Option<&str>,
+        now: u64,
+    ) -> String {
         let until = now.saturating_add(GOOD_FOR_MS);
-        let mac = self.mac(gate, version, until).finalize().into_bytes();
-        let mac: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{FORM}.{until}.{version}.{mac}")
+        let Gate { session, revision, .. } = gate;
+        let said = format!("{FORM}.{until}.{version}.{revision}.{}.{session}", gate.digest());
+        let mac = hex(&self.mac(&said, principal).finalize().into_bytes());
+        format!("{mac}.{said}")
     }
 
-    /// The version that the user was asked about; none where it is not ours, for something else, or too old.
-    pub(crate) fn verify(&self, state: &str, gate: Gate<'_>, now: u64) -> Option<Version> {
-        let mut parts = state.split('.');
-        let (form, until) = (parts.next()?, parts.next()?.parse().ok()?);
-        let (version, mac) = (parts.next()?.parse().ok()?, parts.next()?);
-        if form != FORM || parts.next().is_some() || until < now || mac.len() != 64 {
+    /// What its user was asked; none where it is not ours, somebody else's, or too old.
+    pub(crate) fn verify(&self, state: &str, principal: Option<&str>, now: u64) -> Option<Asked> {
+        let (mac, said) = state.split_once('.')?;
+        if mac.len() != 64 {
             return None;
         }
         let bytes = (0..32).map(|at| u8::from_str_radix(mac.get(2 * at..2 * at + 2)?, 16).ok());
         let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
-        self.mac(gate, version, until).verify_slice(&bytes).ok()?;
-        Some(version)
+        self.mac(said, principal).verify_slice(&bytes).ok()?;
+        let mut parts = said.splitn(6, '.');
+        let mut part = || parts.next();
+        let (form, until) = (part()?, part()?.parse::<u64>().ok()?);
+        let (version, revision) = (part()?.parse().ok()?, part()?.parse().ok()?);
+        let (digest, session) = (part()?.to_owned(), part()?.to_owned());
+        (form == FORM && until >= now).then_some(Asked { session, version, revision, digest })
     }
 
-    /// Fields go in with their lengths, so that no two lists of them look alike.
-    fn mac(&self, gate: Gate<'_>, version: Version, until: u64) -> hmac::Hmac<Sha256> {
-        // The context is sorted by name, so that the same one is always the same text.
-        let arguments = serde_json::to_string(gate.submission).unwrap_or_default();
-        let digest = Sha256::digest(arguments.as_bytes());
-        let numbers = [gate.revision, version, until].map(u64::to_be_bytes);
+    fn mac(&self, said: &str, principal: Option<&str>) -> hmac::Hmac<Sha256> {
         let mut mac = hmac(&self.0);
-        for field in [FORM.as_bytes(), gate.session.as_bytes(), gate.submission.step.as_bytes()] {
-            mac.update(&(field.len() as u64).to_be_bytes());
-            mac.update(field);
+        // What is said has no line end, so that no two pairs look alike.
+        mac.update(said.as_bytes());
+        if let Some(principal) = principal {
+            mac.update(b"\n");
+            mac.update(principal.as_bytes());
         }
-        mac.update(&digest);
-        numbers.iter().for_each(|number| mac.update(number));
         mac
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl std::fmt::Debug for Signer {
@@ -92,27 +127,34 @@ mod tests {
         };
         let (sent, other) = (submission("sent"), submission("other"));
         let gate = Gate { session: "s", revision: 3, submission: &sent };
-        let state = signer.sign(gate, 7, 1_000);
-        assert_eq!(signer.verify(&state, gate, 1_001), Some(7));
-        assert_eq!(signer.verify(&state, gate, 1_000 + GOOD_FOR_MS + 1), None, "too old");
+        let state = signer.sign(gate, 7, Some("ann"), 1_000);
+        let verify = |state: &str, now| signer.verify(state, Some("ann"), now);
+        let asked = verify(&state, 1_001).unwrap();
+        assert_eq!((&*asked.session, asked.version), ("s", 7));
+        assert!(asked.is_about(gate));
+        assert_eq!(verify(&state, 1_000 + GOOD_FOR_MS + 1), None, "too old");
         for gate in [
             Gate { session: "t", ..gate },
             Gate { revision: 4, ..gate },
             Gate { submission: &other, ..gate },
         ] {
-            assert_eq!(signer.verify(&state, gate, 1_001), None, "{gate:?}");
+            assert!(!asked.is_about(gate), "{gate:?}");
         }
-        assert_eq!(Signer::new([2; 32]).verify(&state, gate, 1_001), None, "another key");
+        let another = Signer::new([2; 32]);
+        assert_eq!(another.verify(&state, Some("ann"), 1_001), None, "another key");
+        for somebody in [None, Some("bob"), Some("")] {
+            assert_eq!(signer.verify(&state, somebody, 1_001), None, "{somebody:?}");
+        }
         // No byte can be changed, left out or added.
         for at in 0..state.len() {
             let mut changed = state.clone().into_bytes();
             changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(signer.verify(&changed, gate, 1_001), None, "{changed}");
-            assert_eq!(signer.verify(&state[..at], gate, 1_001), None);
+            assert_eq!(verify(&changed, 1_001), None, "{changed}");
+            assert_eq!(verify(&state[..at], 1_001), None);
         }
         for odd in [format!("{state}."), format!("{state}0"), "...".to_owned(), String::new()] {
-            assert_eq!(signer.verify(&odd, gate, 1_001), None, "{odd}");
+            assert_eq!(verify(&odd, 1_001), None, "{odd}");
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn call(
     let submission = Submission { step, output, context: context.unwrap_or_default() };
     let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
     let is_heavy = is_heavy(&session.workflow, &submission.step);
-    let raw = caller.can_ask.then(|| raw.to_owned());
+    let raw = caller.abilities.forms.then(|| raw.to_owned());
     let handing_in = HandingIn { open, id, revision, submission, raw, caller };
     if let Some(answers) = handing_in.caller.answers.clone() {
         return gate::decide(handing_in, &answers);

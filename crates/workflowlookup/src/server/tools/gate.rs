@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use engine::{Channel, Decision, REASON_BYTES_MAX, Submission};
-use mcp::{Answer, Answers, Ask, Call, Form, Outcome};
+use mcp::{Answer, Answers, Ask, Call, Caller, Form, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use store::Version;
 use store::sessions::{Error, Session};
 
 use super::advance::{HandingIn, NAME};
 use super::{Carried, cut, refused};
+use crate::app::App;
 use crate::error::Refusal;
 use crate::server::session_resources;
-use crate::sessions::{Gate, now, refusal};
+use crate::sessions::{Asked, Gate, Open, now, refusal};
 
 /// How long a call stays open for its user: clients give up after 60 s.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -28,7 +28,9 @@ const QUESTION: &str = "gate";
 
 /// Has the client ask its user about what waits.
 pub(super) fn ask(handing_in: &HandingIn, arguments: &RawValue, session: &Session) -> Outcome {
-    let state = handing_in.open.signer.sign(handing_in.gate(), session.version, now());
+    let signer = &handing_in.open.signer;
+    let principal = handing_in.caller.principal.as_deref();
+    let state = signer.sign(handing_in.gate(), session.version, principal, now());
     let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: NAME, arguments, is_method: false },
@@ -85,34 +87,73 @@ fn form(session: &Session, submission: &Submission) -> Form {
 /// Takes what the user said, if it answers our question. It is about what they saw: where that does not wait any
 /// more, nothing is decided.
 pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried, Refusal> {
-    let signer = &handing_in.open.signer;
-    let state = answers.state.as_deref().unwrap_or_default();
-    let Some(version) = signer.verify(state, handing_in.gate(), now()) else {
-        let details = "the requestState is not ours, belongs to another call, or is too old; make the call again \
-            without it";
-        return Ok(Outcome::BadParams(details.to_owned()).into());
+    let asked = asked(&handing_in.open, answers, &handing_in.caller);
+    let Some(asked) = asked.filter(|asked| asked.is_about(handing_in.gate())) else {
+        return Ok(not_ours().into());
     };
     let ruling = Ruling::of(answers.given.get(QUESTION));
-    Ok(Carried::Later(Box::new(move || rule(&handing_in, version, ruling))))
+    Ok(Carried::Later(Box::new(move || {
+        if let Some(Err(error)) = ruling.map(|ruling| rule(&handing_in, &asked, ruling)) {
+            return refused(&refusal(&asked.session, error));
+        }
+        // The same call again gets what became of it.
+        handing_in.wait()
+    })))
 }
 
-fn rule(handing_in: &HandingIn, version: Version, ruling: Option<Ruling>) -> Outcome {
-    let HandingIn { open, id, .. } = handing_in;
-    if let Some(Ruling { is_approved, reason }) = ruling {
-        let decision = Decision { who: open.user.clone(), channel: Channel::Client, reason };
-        let sessions = &open.sessions;
-        let ruled = match is_approved {
-            true => sessions.approve(id, version, &decision, now()),
-            false => sessions.decline(id, version, &decision, now()),
-        };
-        match ruled {
-            // Where somebody else has decided meanwhile, that is what counts.
-            Ok(_) | Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => {}
-            Err(error) => return refused(&refusal(id, error)),
+/// Takes what a user said to a question that another process asked. The call that waits there sees what became of it.
+pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller) -> Carried {
+    let Ok(Some(open)) = app.sessions().get_if_any() else {
+        return not_ours().into();
+    };
+    let asked = asked(&open, answers, caller);
+    let ruling = Ruling::of(answers.given.get(QUESTION));
+    let (Some(asked), Some(ruling)) = (asked, ruling) else {
+        return not_ours().into();
+    };
+    let who = who(&open, caller);
+    Carried::Later(Box::new(move || {
+        if let Err(error) = decided(&open, &asked, ruling, who) {
+            tracing::warn!("a decision cannot be recorded: {}", refusal(&asked.session, error));
         }
+        Outcome::Fault
+    }))
+}
+
+fn asked(open: &Open, answers: &Answers, caller: &Caller) -> Option<Asked> {
+    let state = answers.state.as_deref()?;
+    open.signer.verify(state, caller.principal.as_deref(), now())
+}
+
+fn not_ours() -> Outcome {
+    let details = "the requestState is not ours, belongs to another call, or is too old; make the call again \
+        without it";
+    Outcome::BadParams(details.to_owned())
+}
+
+/// Whose client it is that asks.
+fn who(open: &Open, caller: &Caller) -> String {
+    caller.principal.as_deref().unwrap_or(&open.user).to_owned()
+}
+
+fn rule(handing_in: &HandingIn, asked: &Asked, ruling: Ruling) -> Result<(), Error> {
+    let HandingIn { open, caller, .. } = handing_in;
+    decided(open, asked, ruling, who(open, caller))
+}
+
+/// Where somebody else has decided meanwhile, that is what counts.
+fn decided(open: &Open, asked: &Asked, ruling: Ruling, who: String) -> Result<(), Error> {
+    let Ruling { is_approved, reason } = ruling;
+    let decision = Decision { who, channel: Channel::Client, reason };
+    let (sessions, id, version) = (&open.sessions, &asked.session, asked.version);
+    let ruled = match is_approved {
+        true => sessions.approve(id, version, &decision, now()),
+        false => sessions.decline(id, version, &decision, now()),
+    };
+    match ruled {
+        Ok(_) | Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => Ok(()),
+        Err(error) => Err(error),
     }
-    // The same call again gets what became of it.
-    handing_in.wait()
 }
 
 /// What a person decided.
