@@ -22,7 +22,7 @@ pub enum Action {
     Notify(String),
     /// A request of ours, for the sake of this call. The client's answer comes in like any other message; if it
     /// does not come within this time, hand the ticket to [`crate::Connection::give_up`].
-    Ask { ticket: Ticket, message: String, patience: Duration },
+    Ask { ticket: Ticket, id: String, message: String, patience: Duration },
     /// Carry this out, and hand the outcome to [`crate::Connection::finish`].
     Call { ticket: Ticket, call: Call, caller: Caller },
     /// Nobody waits for this call any more.

@@ -65,20 +65,20 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Asks everything at once: the requests, in the order of the questions.
+    /// Asks everything at once: the requests with their ids, in the order of the questions.
     pub(crate) fn begin(
         ask: Ask,
         traits: &Traits,
         mut new_id: impl FnMut(Option<&str>, &str) -> String,
-    ) -> (Self, Vec<String>) {
+    ) -> (Self, Vec<(String, String)>) {
         let answers = Answers { given: BTreeMap::new(), state: ask.state };
         let Ask { call, about, .. } = ask;
         let mut asking = Self { call, about, open: BTreeMap::new(), answers };
         let requests = ask.forms.into_iter().map(|(name, form)| {
             let id = new_id(asking.answers.state.as_deref(), &name);
             let request = jsonrpc::request(&id, METHOD, &form.params(traits));
-            asking.open.insert(id, name);
-            request
+            asking.open.insert(id.clone(), name);
+            (id, request)
         });
         let requests = requests.collect();
         (asking, requests)

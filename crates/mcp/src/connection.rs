@@ -51,6 +51,8 @@ pub struct Peer {
     pub handshake: Option<Handshake>,
     /// Another for every connection, in every process.
     pub salt: u128,
+    /// From which level on it wants to read log lines, if it has said so.
+    pub log_level: Option<Level>,
 }
 
 #[derive(Debug)]
@@ -130,12 +132,13 @@ impl Connection {
 
     /// For a request over HTTP, or for several of one client.
     pub fn over_http(server: Arc<Server>, peer: Peer) -> Self {
-        let Peer { principal, handshake, salt } = peer;
+        let Peer { principal, handshake, salt, log_level } = peer;
         Self {
             revision: handshake.map(|handshake| handshake.revision),
             abilities: handshake.map(|handshake| handshake.abilities).unwrap_or_default(),
             principal,
             salt: Some(salt),
+            log_level,
             ..Self::new(server, Transport::Http)
         }
     }
@@ -144,6 +147,11 @@ impl Connection {
     pub fn handshake(&self) -> Option<Handshake> {
         let abilities = self.abilities;
         self.revision.map(|revision| Handshake { revision, abilities })
+    }
+
+    /// From which level on the client wants to read log lines, once it has said so.
+    pub fn log_level(&self) -> Option<Level> {
+        self.log_level
     }
 
     /// Nothing is under way, and nobody listens.
@@ -202,7 +210,12 @@ impl Connection {
                 let patience = ask.patience;
                 let (asking, requests) = Asking::begin(*ask, &traits, new_id);
                 let requests = requests.into_iter();
-                actions.extend(requests.map(|message| Action::Ask { ticket, message, patience }));
+                actions.extend(requests.map(|(id, message)| Action::Ask {
+                    ticket,
+                    id,
+                    message,
+                    patience,
+                }));
                 pending.asking = Some(asking);
                 self.pending.insert(ticket, pending);
                 self.subscriptions += 1;

@@ -27,6 +27,11 @@ impl Id {
         (is_number || is_text).then(|| Self(text.into()))
     }
 
+    /// An id that was written down as JSON.
+    pub fn parse(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok().and_then(Self::read)
+    }
+
     pub fn as_json(&self) -> &str {
         &self.0
     }

@@ -41,6 +41,8 @@ pub struct Traits {
     pub elicitation: bool,
     /// There is more than one way to ask, and a request says which.
     pub elicitation_modes: bool,
+    /// A stream begins with an event that only tells its id.
+    pub sse_priming: bool,
     /// Tools carry `outputSchema`.
     pub output_schema: bool,
     /// Tools carry `examples`, as the product's first protocol has it.
@@ -76,6 +78,7 @@ impl Revision {
             progress: false,
             elicitation: false,
             elicitation_modes: false,
+            sse_priming: false,
             output_schema: true,
             examples: true,
         };
@@ -105,9 +108,11 @@ impl Revision {
             described_info: true,
             bad_arguments_are_results: true,
             elicitation_modes: true,
+            sse_priming: true,
             ..THIRD
         };
-        const MODERN: Traits = Traits { name: "2026-07-28", is_modern: true, ..FOURTH };
+        const MODERN: Traits =
+            Traits { name: "2026-07-28", is_modern: true, sse_priming: false, ..FOURTH };
         match self {
             Self::V2024_11_05 => FIRST,
             Self::V2025_03_26 => SECOND,

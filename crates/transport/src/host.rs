@@ -1,7 +1,8 @@
-//! What is served: the one who carries out calls, and who knows whom to let in.
+//! What is served: who carries out calls, and who knows whom to let in.
 
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use mcp::{Call, Caller, Carried, Server};
 
 pub trait Host: Send + Sync + 'static {
@@ -13,6 +14,33 @@ pub trait Host: Send + Sync + 'static {
     /// Everything is there that calls need.
     fn is_ready(&self) -> bool {
         true
+    }
+
+    /// A call that took its time is done, and may have changed something.
+    fn touched(&self) {}
+
+    /// Somebody begins to follow something: what changes from now on has to be told. Called before they are answered.
+    fn followed(&self) {}
+
+    /// Every message, as it came and as it went.
+    fn heard(&self, _message: &[u8]) {}
+    fn said(&self, _message: &str) {}
+
+    /// Who makes a request, by its headers; nobody in particular, where anybody is let in.
+    fn authenticate(
+        &self,
+        _headers: &HeaderMap,
+    ) -> impl Future<Output = Result<Option<Principal>, Denied>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// A handshake was ended before its time: for processes that share a memory to tell one another. The time is in
+    /// milliseconds since 1970.
+    fn end_handshake(&self, _id: [u8; 16], _until: u64) {}
+
+    /// Whether some process was told so.
+    fn has_ended(&self, _id: [u8; 16]) -> bool {
+        false
     }
 }
 

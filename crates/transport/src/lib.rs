@@ -1,5 +1,30 @@
-//! How we are reached over HTTP: one endpoint for both eras, in front of any host. Knows no workflow and no tool.
+//! How we are reached over HTTP: one endpoint for both eras, in front of any host. Knows no workflow and no tool, and
+//! keeps nothing for a client that it could not do without: a client's handshake is in the token that it carries, so
+//! that any process with the key serves any request.
 
+mod admission;
+mod answer;
+mod body;
+mod ended;
+mod events;
+mod exchange;
+mod feed;
+mod get;
+mod guard;
+mod handshake_token;
 mod host;
+pub mod limits;
+mod metrics;
+mod peers;
+mod post;
+mod probes;
+mod routes;
+mod serve;
+mod service;
+mod stream;
 
+pub use feed::Feed;
+pub use guard::Allowed;
 pub use host::{Denied, Host, Principal};
+pub use serve::serve;
+pub use service::{Options, Service};

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod host;
+pub(crate) mod http;
 mod live;
 pub(crate) mod log;
 mod session_resources;

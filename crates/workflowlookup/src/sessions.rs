@@ -16,6 +16,8 @@ mod key_file;
 mod place;
 mod signer;
 
+use key_file::MasterKey;
+
 pub(crate) use denied::{Denied, Standing, from_store, refusal};
 pub(crate) use place::{Place, StoreUrl};
 pub(crate) use signer::{Asked, Gate, Signer};
@@ -50,11 +52,7 @@ impl LazySessions {
         if let Some(open) = &*open {
             return Ok(Arc::clone(open));
         }
-        let place = self.place.as_ref().ok_or_else(|| Refusal::Store {
-            details: "there is no folder to keep sessions in".to_owned(),
-            hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
-        })?;
-        let key = key_file::read_or_make(&place.key).map_err(|error| no_key(place, &error))?;
+        let (place, key) = self.key()?;
         let store = Store::open(&place.database, Some(key.for_chain()))
             .map_err(|error| no_store(place, &error))?;
         let opened_at = store.mark().map_err(|error| from_store(&error))?;
@@ -62,6 +60,20 @@ impl LazySessions {
         let made = Arc::new(Open { sessions, signer: key.signer(), user: user(), opened_at });
         *open = Some(Arc::clone(&made));
         Ok(made)
+    }
+
+    /// What handshakes over HTTP are signed with.
+    pub(crate) fn handshake_key(&self) -> Result<[u8; 32], Refusal> {
+        self.key().map(|(_, key)| key.for_handshakes())
+    }
+
+    fn key(&self) -> Result<(&Place, MasterKey), Refusal> {
+        let place = self.place.as_ref().ok_or_else(|| Refusal::Store {
+            details: "there is no folder to keep sessions in".to_owned(),
+            hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
+        })?;
+        let key = key_file::read_or_make(&place.key).map_err(|error| no_key(place, &error))?;
+        Ok((place, key))
     }
 
     /// Where they are kept, or will be.

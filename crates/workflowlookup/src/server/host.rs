@@ -1,6 +1,6 @@
 //! Carries out what a connection asks for: from memory and at once, or by work that takes its time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp::{Call, Caller, Reference, Server};
 
@@ -12,7 +12,11 @@ use mcp::Carried;
 pub(crate) struct Host {
     app: App,
     server: Arc<Server>,
+    /// Who is told when the catalogue changes.
+    listeners: Mutex<Vec<Listener>>,
 }
+
+type Listener = Box<dyn Fn(mcp::Changed) + Send>;
 
 impl Host {
     pub(crate) fn new(app: App) -> Self {
@@ -27,7 +31,7 @@ impl Host {
              where you are. workflow_next and workflow_validate do the same without keeping a record.",
             tools::all(),
         );
-        Self { app, server: Arc::new(server) }
+        Self { app, server: Arc::new(server), listeners: Mutex::default() }
     }
 
     pub(crate) fn app(&self) -> &App {
@@ -36,6 +40,19 @@ impl Host {
 
     pub(crate) fn server(&self) -> Arc<Server> {
         Arc::clone(&self.server)
+    }
+
+    /// From now on, changes of the catalogue are told to this one too.
+    pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + 'static) {
+        self.listeners().push(Box::new(listener));
+    }
+
+    pub(crate) fn tell(&self, changed: &mcp::Changed) {
+        self.listeners().iter().for_each(|listener| listener(changed.clone()));
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn carry_out(&self, call: Call, caller: Caller) -> Carried {

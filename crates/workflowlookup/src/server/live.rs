@@ -34,18 +34,22 @@ fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
         true => app.sessions().get_if_any().ok().flatten(),
         false => app.sessions().opened(),
     };
-    let Some(open) = open else {
-        return Looked { changed: None, may_change: follows };
-    };
+    match open {
+        Some(open) => Looked { changed: since(&open, mark), may_change: true },
+        None => Looked { changed: None, may_change: follows },
+    }
+}
+
+/// What was written since the last look, whoever wrote it.
+pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
     match open.sessions.store().changes(mark.unwrap_or(open.opened_at)) {
         Ok((now, changes)) => {
             *mark = Some(now);
-            let changed = (!changes.is_empty()).then(|| changed(&open, &changes));
-            Looked { changed, may_change: true }
+            (!changes.is_empty()).then(|| changed(open, &changes))
         }
         Err(error) => {
             tracing::warn!("changes of sessions cannot be seen now: {error}");
-            Looked { changed: None, may_change: true }
+            None
         }
     }
 }

@@ -21,17 +21,17 @@ use super::wake::{Wake, Waker, Woken};
 use super::workers::Workers;
 
 mod lines;
-mod loading;
+pub(super) mod loading;
 mod ready;
 #[cfg(test)]
 mod tests;
-mod wire_log;
+pub(super) mod wire_log;
 mod writing;
 
 use lines::{LINE_MAX, Line, Lines};
-use loading::{News, load};
+use loading::{News, attach, load};
 use ready::Ready;
-use wire_log::Direction;
+pub(super) use wire_log::Direction;
 pub(crate) use wire_log::WireLog;
 
 /// Replies are written when this much has come together, whatever else is here.
@@ -49,8 +49,21 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many pieces of news may wait for us. Whoever has more waits.
 const NEWS_MAX: usize = 16;
 
+/// Who loads the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Catalogue {
+    /// We do, once there is time.
+    Ours,
+    /// Somebody else has, in this process.
+    Loaded,
+}
+
 /// Serves until the input ends, the client shuts us down, it goes away, or a signal comes.
-pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
+pub(crate) fn serve(
+    host: &Host,
+    catalogue: Catalogue,
+    wire_log: Option<WireLog>,
+) -> io::Result<()> {
     let (wake, waker) = Wake::new()?;
     waker.on_signals()?;
     let (news, inbox) = sync_channel(NEWS_MAX);
@@ -59,7 +72,13 @@ pub(crate) fn serve(host: &Host, wire_log: Option<WireLog>) -> io::Result<()> {
     let host_side = HostSide {
         server: host.server(),
         carry_out: Box::new(|call, caller| host.carry_out(call, caller)),
-        load: Some(Box::new(|| load(host, news, loader_waker))),
+        load: Some(Box::new(move || match catalogue {
+            Catalogue::Ours => load(host, news, loader_waker),
+            Catalogue::Loaded => {
+                attach(host, news, loader_waker);
+                Ok(())
+            }
+        })),
         look: Box::new(live::looking(host.app().clone())),
     };
     let mut session = Session::new(ready, inbox, host_side, waker, wire_log);
@@ -317,7 +336,7 @@ impl<'a> Session<'a> {
             for action in now.drain(..) {
                 match action {
                     Action::Reply(Reply { text, .. }) | Action::Notify(text) => self.say(text),
-                    Action::Ask { ticket, message, patience } => {
+                    Action::Ask { ticket, message, patience, .. } => {
                         self.asked.push((Instant::now() + patience, ticket));
                         self.say(message);
                     }

@@ -25,6 +25,10 @@ impl MasterKey {
         Signer::new(self.derived("request state"))
     }
 
+    pub(crate) fn for_handshakes(&self) -> [u8; BYTES] {
+        self.derived("handshake")
+    }
+
     fn derived(&self, purpose: &str) -> [u8; BYTES] {
         let mut mac = hmac(&self.0);
         mac.update(purpose.as_bytes());

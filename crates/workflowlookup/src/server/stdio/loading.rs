@@ -13,11 +13,7 @@ use crate::server::wake::Waker;
 
 /// Loads the catalogue on a thread of its own, and watches it from then on.
 pub(super) fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Result<()> {
-    let tell = move |piece: News| {
-        // We are gone only when the process ends.
-        let _ = news.send(piece);
-        waker.wake();
-    };
+    let tell = teller(news, waker);
     let (tell_loaded, tell_change) = (tell.clone(), tell.clone());
     let loading = host.app().loading(
         move |snapshot| {
@@ -34,7 +30,22 @@ pub(super) fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Res
     Ok(())
 }
 
-fn report(snapshot: &Snapshot) {
+/// Somebody else has loaded the catalogue, and watches it.
+pub(super) fn attach(host: &Host, news: SyncSender<News>, waker: Waker) {
+    let tell = teller(news, waker);
+    tell(News::Loaded);
+    host.listen(move |changed| tell(News::Changed(changed)));
+}
+
+fn teller(news: SyncSender<News>, waker: Waker) -> impl Fn(News) + Clone + Send + 'static {
+    move |piece: News| {
+        // We are gone only when the process ends.
+        let _ = news.send(piece);
+        waker.wake();
+    }
+}
+
+pub(in crate::server) fn report(snapshot: &Snapshot) {
     for message in app::missing_folders(snapshot) {
         tracing::warn!("{message}");
     }

@@ -15,7 +15,7 @@ pub(crate) struct WireLog {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(in crate::server) enum Direction {
     In,
     Out,
 }
@@ -30,7 +30,7 @@ impl WireLog {
         Ok(Self { file: Some(BufWriter::new(options.open(path)?)) })
     }
 
-    pub(super) fn record(&mut self, direction: Direction, message: &[u8]) {
+    pub(in crate::server) fn record(&mut self, direction: Direction, message: &[u8]) {
         let mut line = String::new();
         // Writing to a string does not fail.
         let _ = SystemTime.format_time(&mut Writer::new(&mut line));
@@ -44,7 +44,7 @@ impl WireLog {
         self.attempt(|file| file.write_all(line.as_bytes()));
     }
 
-    pub(super) fn flush(&mut self) {
+    pub(in crate::server) fn flush(&mut self) {
         self.attempt(BufWriter::flush);
     }
 

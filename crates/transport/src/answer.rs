@@ -1,0 +1,132 @@
+//! Responses: an answer as JSON, and refusals that say what happened and what to try.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use mcp::Reply;
+use serde_json::json;
+
+use crate::guard::Foreign;
+use crate::host::Denied;
+use crate::limits;
+
+pub(crate) fn json(reply: Reply) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    with_text(status, "application/json", reply.text)
+}
+
+pub(crate) fn with_text(status: StatusCode, kind: &'static str, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// Taken, and there is nothing to say.
+pub(crate) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Why a request was not served.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    Foreign(Foreign),
+    Denied(Denied),
+    NotAcceptable(&'static str),
+    UnsupportedMediaType,
+    MethodNotAllowed,
+    TooLarge,
+    TooSlow,
+    Broken,
+    Busy,
+    Draining,
+    NoSession,
+    UnknownSession,
+    BadLastEvent,
+}
+
+impl Refused {
+    pub(crate) fn response(self) -> Response {
+        let (status, details) = self.words();
+        let error =
+            json!({"code": -32000, "message": reason(status), "data": {"details": details}});
+        let text = json!({"jsonrpc": "2.0", "error": error}).to_string();
+        let mut response = with_text(status, "application/json", text);
+        let headers = response.headers_mut();
+        match self {
+            Self::Denied(Denied { challenge: Some(challenge), .. }) => {
+                if let Ok(challenge) = HeaderValue::from_str(&challenge) {
+                    headers.insert(WWW_AUTHENTICATE, challenge);
+                }
+            }
+            Self::Busy | Self::Draining => {
+                headers.insert(RETRY_AFTER, limits::RETRY_AFTER.into());
+            }
+            Self::MethodNotAllowed => {
+                headers.insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            }
+            _ => {}
+        }
+        response
+    }
+
+    fn words(&self) -> (StatusCode, String) {
+        let (status, details) = match self {
+            Self::Foreign(Foreign::Malformed) => {
+                (StatusCode::BAD_REQUEST, "a request has one `Host`, and one `Origin` at most")
+            }
+            Self::Foreign(Foreign::Host) => (
+                StatusCode::FORBIDDEN,
+                "this server does not answer to that `Host`; it can be told to with `--allow-host`",
+            ),
+            Self::Foreign(Foreign::Origin) => (
+                StatusCode::FORBIDDEN,
+                "pages of that `Origin` may not call this server; it can be told to with `--allow-origin`",
+            ),
+            Self::Denied(denied) => {
+                let status =
+                    StatusCode::from_u16(denied.status).unwrap_or(StatusCode::UNAUTHORIZED);
+                return (status, denied.reason.clone());
+            }
+            Self::NotAcceptable(wanted) => {
+                return (StatusCode::NOT_ACCEPTABLE, format!("`Accept` must name {wanted}"));
+            }
+            Self::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "a message is sent with `Content-Type: application/json`",
+            ),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "messages are sent by POST"),
+            Self::TooLarge => {
+                let bytes = limits::BODY_BYTES_MAX;
+                return (StatusCode::PAYLOAD_TOO_LARGE, format!("a body may have {bytes} bytes"));
+            }
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive"),
+            Self::Broken => (StatusCode::BAD_REQUEST, "the body did not arrive"),
+            Self::Busy => {
+                (StatusCode::TOO_MANY_REQUESTS, "too much is under way already; try again later")
+            }
+            Self::Draining => {
+                (StatusCode::SERVICE_UNAVAILABLE, "this server is about to end; try again")
+            }
+            Self::NoSession => (
+                StatusCode::BAD_REQUEST,
+                "the header `Mcp-Session-Id` is missing; send `initialize` first, or the `_meta` and headers of a \
+                 revision without handshake",
+            ),
+            Self::UnknownSession => (
+                StatusCode::NOT_FOUND,
+                "this `Mcp-Session-Id` is not good, or not any more; begin again with `initialize`",
+            ),
+            Self::BadLastEvent => (StatusCode::BAD_REQUEST, "this `Last-Event-ID` is none of ours"),
+        };
+        (status, details.to_owned())
+    }
+}
+
+/// The status in words, as a message.
+fn reason(status: StatusCode) -> &'static str {
+    status.canonical_reason().unwrap_or("Refused")
+}

@@ -1,0 +1,134 @@
+//! A stream as the body of a response: server-sent events, with a sign of life when there is nothing to say.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::Frame;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::limits::{KEEP_ALIVE, RETRY_MS, STREAM_TIME};
+use crate::stream::{Number, Stream};
+
+/// How a client reads a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Once: who stops has no interest any more.
+    Once,
+    /// Events have ids, by which a client comes back.
+    Resumable,
+    /// The same, and the first one only tells the id.
+    Primed,
+}
+
+pub(crate) struct Events {
+    stream: Arc<Stream>,
+    reading: Reading,
+    reader: u64,
+    next: Number,
+    is_primed: bool,
+    /// When to say that we are still there.
+    quiet_until: Pin<Box<Sleep>>,
+    ends_at: Instant,
+    /// What is given back when nobody reads any more.
+    _held: Box<dyn Send>,
+}
+
+impl Events {
+    /// Goes on behind the event with this number.
+    pub(crate) fn after(
+        stream: Arc<Stream>,
+        last: Number,
+        reading: Reading,
+        held: impl Send + 'static,
+    ) -> Response {
+        let reader = stream.attach();
+        let now = Instant::now();
+        let events = Self {
+            stream,
+            reading,
+            reader,
+            next: last + 1,
+            is_primed: reading != Reading::Primed,
+            quiet_until: Box::pin(sleep_until(now + KEEP_ALIVE)),
+            ends_at: now + STREAM_TIME,
+            _held: Box::new(held),
+        };
+        let mut response = Response::new(Body::new(events));
+        *response.status_mut() = StatusCode::OK;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+        // A proxy that collects events first would make them late.
+        let buffering = HeaderName::from_static("x-accel-buffering");
+        headers.insert(buffering, HeaderValue::from_static("no"));
+        response
+    }
+
+    fn text(&self, number: Number, message: &str) -> String {
+        match self.reading {
+            Reading::Once => format!("event: message\ndata: {message}\n\n"),
+            Reading::Resumable | Reading::Primed => {
+                let id = self.stream.event_id(number);
+                format!("event: message\nid: {id}\ndata: {message}\n\n")
+            }
+        }
+    }
+
+    fn poll_text(&mut self, context: &mut Context<'_>) -> Poll<Option<String>> {
+        if !self.is_primed {
+            self.is_primed = true;
+            let id = self.stream.event_id(self.next - 1);
+            return Poll::Ready(Some(format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n")));
+        }
+        match self.stream.poll_next(self.reader, self.next, context) {
+            Poll::Ready(Some((number, message))) => {
+                self.next = number + 1;
+                let text = self.text(number, &message);
+                if self.reading == Reading::Once {
+                    self.stream.forget_through(number);
+                }
+                return Poll::Ready(Some(text));
+            }
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => {}
+        }
+        if self.quiet_until.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        let now = Instant::now();
+        if now >= self.ends_at && self.reading != Reading::Once {
+            return Poll::Ready(None);
+        }
+        self.quiet_until.as_mut().reset(now + KEEP_ALIVE);
+        // Polled once, so that it wakes us.
+        let _ = self.quiet_until.as_mut().poll(context);
+        Poll::Ready(Some(":\n\n".to_owned()))
+    }
+}
+
+impl http_body::Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.poll_text(context).map(|text| text.map(|text| Ok(Frame::data(Bytes::from(text)))))
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if self.stream.is_newest(self.reader) {
+            self.stream.abandon();
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! One POST and what comes of it. Most are answered at once, on the thread that read them; the others go on beside it
+//! and say what they have to say on a stream.
+
+use std::sync::Arc;
+
+use mcp::{
+    Action, Body, Call, Caller, Carried, Connection, Finish, News, Outcome, Peer, Reply, Ticket,
+    guarded,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::host::Host;
+use crate::limits::STREAM_TIME;
+use crate::routes::Request;
+use crate::service::Service;
+use crate::stream::Stream;
+
+pub(crate) struct Exchange<H: Host> {
+    service: Arc<Service<H>>,
+    connection: Connection,
+    actions: Vec<Action>,
+    said: Vec<Said>,
+    /// Calls that are carried out elsewhere.
+    running: Vec<Running>,
+    /// Where they say what they have to say. Made when the first one needs it.
+    sender: Option<UnboundedSender<(Ticket, News)>>,
+    news: Option<UnboundedReceiver<(Ticket, News)>>,
+    /// What was asked, with when we give it up, and under which ids.
+    asked: Vec<(Instant, Ticket)>,
+    asked_ids: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Said {
+    Message(String),
+    Answer(Reply),
+}
+
+#[derive(Debug)]
+struct Running {
+    ticket: Ticket,
+    /// What waits for a thread can be taken back.
+    abort: Option<tokio::task::AbortHandle>,
+}
+
+/// What came of a message at once.
+#[derive(Debug)]
+pub(crate) enum AtOnce {
+    /// The answer, and nothing else.
+    Answer(Reply),
+    /// There is none.
+    Nothing,
+    /// It goes on.
+    GoesOn,
+}
+
+impl<H: Host> Exchange<H> {
+    pub(crate) fn new(service: Arc<Service<H>>, peer: Peer) -> Self {
+        let connection = Connection::over_http(service.host.server(), peer);
+        Self {
+            service,
+            connection,
+            actions: Vec::new(),
+            said: Vec::new(),
+            running: Vec::new(),
+            sender: None,
+            news: None,
+            asked: Vec::new(),
+            asked_ids: Vec::new(),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn take(&mut self, body: Body<'_>) -> AtOnce {
+        self.connection.take(body, &mut self.actions);
+        if self.connection.subscriptions() > 0 {
+            self.service.host.followed();
+        }
+        self.act();
+        if !self.is_over() {
+            return AtOnce::GoesOn;
+        }
+        match self.said.pop() {
+            Some(Said::Answer(reply)) if self.said.is_empty() => {
+                self.service.host.said(&reply.text);
+                AtOnce::Answer(reply)
+            }
+            None => AtOnce::Nothing,
+            Some(said) => {
+                self.said.push(said);
+                AtOnce::GoesOn
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.running.is_empty() && self.connection.is_idle()
+    }
+
+    /// Carries out what the connection asks for.
+    fn act(&mut self) {
+        let mut now = Vec::new();
+        while !self.actions.is_empty() {
+            std::mem::swap(&mut now, &mut self.actions);
+            for action in now.drain(..) {
+                match action {
+                    Action::Reply(reply) => self.said.push(Said::Answer(reply)),
+                    Action::Notify(text) => self.said.push(Said::Message(text)),
+                    Action::Ask { ticket, id, message, patience } => {
+                        self.asked.push((Instant::now() + patience, ticket));
+                        self.asked_ids.push(id);
+                        self.said.push(Said::Message(message));
+                    }
+                    Action::Call { ticket, call, caller } => self.call(ticket, call, caller),
+                    Action::Cancel(ticket) => self.cancel(ticket),
+                    Action::Warn(warning) => tracing::warn!("{warning}"),
+                    // Nobody can shut down a server that others use.
+                    Action::Close => {}
+                }
+            }
+        }
+        self.actions = now;
+    }
+
+    fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
+        let host = &self.service.host;
+        let carried = guarded(|| host.carry_out(call, caller));
+        self.carried(ticket, carried);
+    }
+
+    fn carried(&mut self, ticket: Ticket, carried: Carried) {
+        match carried {
+            Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
+            Carried::Later(work) => {
+                let news = self.sender();
+                let threads = Arc::clone(&self.service.threads);
+                let task = tokio::spawn(async move {
+                    // Closed only when the process ends.
+                    let Ok(_place) = threads.acquire().await else { return };
+                    let done = tokio::task::spawn_blocking(|| guarded(work)).await;
+                    let outcome = done.unwrap_or(Outcome::Fault);
+                    // Nobody listens any more where nobody wants to know.
+                    let _ = news.send((ticket, News::Done(outcome.into())));
+                });
+                self.running.push(Running { ticket, abort: Some(task.abort_handle()) });
+            }
+            Carried::Told(begin) => {
+                let news = self.sender();
+                let finish = Finish::new(move |piece| {
+                    let _ = news.send((ticket, piece));
+                });
+                self.running.push(Running { ticket, abort: None });
+                // A panic drops it, which says so.
+                let begun = std::panic::AssertUnwindSafe(|| begin(finish));
+                let _ = std::panic::catch_unwind(begun);
+            }
+        }
+    }
+
+    fn sender(&mut self) -> UnboundedSender<(Ticket, News)> {
+        let sender = self.sender.get_or_insert_with(|| {
+            let (sender, news) = unbounded_channel();
+            self.news = Some(news);
+            sender
+        });
+        sender.clone()
+    }
+
+    /// What has not begun never does. What has begun ends for nobody.
+    fn cancel(&mut self, ticket: Ticket) {
+        for running in self.running.extract_if(.., |running| running.ticket == ticket) {
+            if let Some(abort) = running.abort {
+                abort.abort();
+            }
+        }
+    }
+
+    fn hear(&mut self, ticket: Ticket, news: News) {
+        match news {
+            News::Progress(progress) => {
+                self.connection.progress(ticket, &progress, &mut self.actions);
+            }
+            News::Log(log) => self.connection.log(ticket, &log, &mut self.actions),
+            News::Done(carried) => {
+                self.running.retain(|running| running.ticket != ticket);
+                self.carried(ticket, carried);
+                self.service.host.touched();
+            }
+        }
+    }
+
+    fn flush(&mut self, stream: &Stream) {
+        for said in self.said.drain(..) {
+            match said {
+                Said::Message(text) => {
+                    self.service.host.said(&text);
+                    stream.push(text);
+                }
+                Said::Answer(reply) => {
+                    self.service.host.said(&reply.text);
+                    stream.answer(reply);
+                }
+            }
+        }
+    }
+
+    /// Gives up on a client that takes too long to answer.
+    fn give_up(&mut self) {
+        let now = Instant::now();
+        for (_, ticket) in self.asked.extract_if(.., |(until, _)| *until <= now) {
+            self.connection.give_up(ticket, &mut self.actions);
+        }
+    }
+
+    /// Goes on until everything is said.
+    pub(crate) async fn run(mut self, stream: Arc<Stream>, client: Client) {
+        let service = Arc::clone(&self.service);
+        let (mailbox, mut mail) = unbounded_channel();
+        if let Client::Handshaken(Some(request)) = &client {
+            service.routes.expect_cancel(request.clone(), mailbox.clone());
+        }
+        let mut feed = service.feed.listen();
+        let mut draining = service.draining();
+        drop(self.sender());
+        let Some(mut news) = self.news.take() else { return };
+        let ends_at = Instant::now() + STREAM_TIME;
+        let mut routed = Vec::new();
+        loop {
+            self.act();
+            for id in self.asked_ids.drain(..) {
+                service.routes.expect_answer(id.clone(), mailbox.clone());
+                routed.push(id);
+            }
+            self.flush(&stream);
+            if self.is_over() {
+                break;
+            }
+            let give_up_at = self.asked.iter().map(|(until, _)| *until).min();
+            let listens = self.running.is_empty() && self.asked.is_empty();
+            tokio::select! {
+                biased;
+                Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
+                Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
+                Ok(changed) = feed.recv() => self.connection.changed(&changed, &mut self.actions),
+                () = until(give_up_at) => self.give_up(),
+                () = stream.abandoned(), if client == Client::Modern => {
+                    self.connection.close(&mut self.actions);
+                    self.act();
+                    break;
+                }
+                () = told(&mut draining), if listens => self.connection.close(&mut self.actions),
+                () = sleep_until(ends_at), if listens => self.connection.close(&mut self.actions),
+            }
+        }
+        service.routes.forget_answers(&routed);
+        if let Client::Handshaken(Some(request)) = &client {
+            service.routes.forget_request(request, &mailbox);
+        }
+        stream.end();
+    }
+}
+
+/// Whose exchange it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// Who goes away takes the request back.
+    Modern,
+    /// Who goes away may come back; this is how the request is taken back.
+    Handshaken(Option<Request>),
+}
+
+/// For ever, where there is no time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until we are told to end.
+pub(crate) async fn told(draining: &mut watch::Receiver<bool>) {
+    if draining.wait_for(|told| *told).await.is_err() {
+        std::future::pending().await
+    }
+}

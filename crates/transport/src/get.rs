@@ -1,0 +1,79 @@
+//! A stream by GET, for clients with a handshake: what they are told without having asked, or a stream that they come
+//! back to.
+
+use std::sync::Arc;
+
+use axum::http::header::HeaderName;
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use crate::answer::Refused;
+use crate::events::{Events, Reading};
+use crate::handshake_token::Id;
+use crate::host::Host;
+use crate::metrics::Metrics;
+use crate::post::accepts;
+use crate::service::Service;
+use crate::stream::LastEvent;
+
+pub(crate) async fn get<H: Host>(
+    service: &Arc<Service<H>>,
+    parts: &Parts,
+) -> Result<Response, Refused> {
+    let principal = service.admit(parts).await?;
+    let principal = principal.as_ref();
+    if !accepts(&parts.headers, "text/event-stream") {
+        return Err(Refused::NotAcceptable("`text/event-stream`"));
+    }
+    let had = service.handshake(&parts.headers, principal)?;
+    if !service.is_ready() {
+        return Err(Refused::Draining);
+    }
+    let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
+    let primes = had.handshake.revision.traits().sse_priming;
+    let reading = if primes { Reading::Primed } else { Reading::Resumable };
+    let last = match parts.headers.get(HeaderName::from_static("last-event-id")) {
+        None => None,
+        Some(last) => {
+            let last = last.to_str().ok().and_then(LastEvent::read);
+            Some(last.ok_or(Refused::BadLastEvent)?)
+        }
+    };
+    if let Some(LastEvent { stream: number, number: seen, request: Some(request) }) = &last {
+        Metrics::add(&service.metrics.resumed);
+        let stream = service.peers.answering(&had.id, *number).unwrap_or_else(|| {
+            // Another process had it, or it is too long ago: its client must not wait for ever.
+            let stream = service.new_stream(Some(request));
+            stream.push(mcp::http::lost(request));
+            stream.end();
+            stream
+        });
+        let seen = if stream.number() == *number { *seen } else { 0 };
+        return Ok(Events::after(stream, seen, Reading::Resumable, place));
+    }
+    let make = || service.new_peer(principal, &had);
+    let stream = service.peers.enter(had.id, had.until, make).ok_or(Refused::Busy)?;
+    let left = Left { service: Arc::clone(service), id: had.id };
+    match last {
+        Some(last) if last.stream == stream.number() => {
+            Metrics::add(&service.metrics.resumed);
+            Ok(Events::after(stream, last.number, Reading::Resumable, (place, left)))
+        }
+        _ => {
+            let newest = stream.newest();
+            Ok(Events::after(stream, newest, reading, (place, left)))
+        }
+    }
+}
+
+/// Somebody has stopped reading.
+struct Left<H: Host> {
+    service: Arc<Service<H>>,
+    id: Id,
+}
+
+impl<H: Host> Drop for Left<H> {
+    fn drop(&mut self) {
+        self.service.peers.leave(&self.id);
+    }
+}

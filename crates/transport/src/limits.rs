@@ -1,0 +1,65 @@
+//! Every bound in one place. What is beyond one gets an honest status: 408, 413, 429 or 431.
+
+use std::time::Duration;
+
+/// The largest body that is read; the same as a line over stdio.
+pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bodies up to this size are read without a word. Larger ones share [`BODIES_BYTES_MAX`].
+pub const BODY_BYTES_SMALL: usize = 64 * 1024;
+/// What all large bodies that are being read or answered may have together.
+pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// How long a body may take to arrive.
+pub const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// What the request line and all headers may have together.
+pub const HEADERS_BYTES_MAX: usize = 64 * 1024;
+pub const HEADERS_MAX: usize = 100;
+/// How long they may take to arrive, and how long a connection may be idle between two requests.
+pub const HEADERS_TIME: Duration = Duration::from_secs(30);
+
+/// How many connections are held at once. Whoever comes then waits to be accepted.
+pub const CONNECTIONS_MAX: usize = 16_384;
+/// How many requests are under way at once, in all and for one principal.
+pub const REQUESTS_MAX: usize = 1024;
+pub const REQUESTS_PER_PRINCIPAL_MAX: usize = 512;
+/// How many event streams are open at once, in all and for one principal.
+pub const STREAMS_MAX: usize = 10_000;
+pub const STREAMS_PER_PRINCIPAL_MAX: usize = 6_000;
+/// What a client that was turned away is told to wait, in seconds.
+pub const RETRY_AFTER: u32 = 1;
+
+/// How many calls may need a thread of their own at once. More of them wait.
+pub const THREADS_MAX: usize = 16;
+
+/// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
+/// the newest one.
+pub const EVENTS_MAX: usize = 256;
+pub const EVENTS_BYTES_MAX: usize = 256 * 1024;
+/// How often a silent stream says that it is still there.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long one response goes on with events. Its client is told to come back.
+pub const STREAM_TIME: Duration = Duration::from_secs(3600);
+/// After which time a client should come back, in milliseconds.
+pub const RETRY_MS: u32 = 1000;
+/// How long an answer may be in coming before the client gets a stream instead of silence.
+pub const SILENCE: Duration = Duration::from_secs(2);
+
+/// How long what a client may want to resume is kept, once nobody reads it.
+pub const RESUME_TIME: Duration = Duration::from_secs(120);
+/// How many clients with a handshake are remembered, because they have a stream or subscriptions here.
+pub const PEERS_MAX: usize = 12_000;
+/// How many answered streams are kept for that, and how many bytes they have together.
+pub const ANSWERED_MAX: usize = 1024;
+pub const ANSWERED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How long a handshake is good for.
+pub const HANDSHAKE_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How many handshakes that were ended early are remembered here. The oldest are forgotten first.
+pub const ENDED_MAX: usize = 200_000;
+/// The longest name of a principal that a handshake carries.
+pub const PRINCIPAL_BYTES_MAX: usize = 512;
+
+/// How long requests under way may take when we are told to end.
+pub const DRAIN_TIME: Duration = Duration::from_secs(20);
+/// How often what has become old is swept out.
+pub const SWEEP: Duration = Duration::from_secs(5);

@@ -1,0 +1,186 @@
+//! Clients with a handshake that this process keeps something for: a stream that they listen to, what they have
+//! subscribed to, answers that they may come back for. All of it is bounded, and forgotten some time after nobody
+//! reads it. Other processes know nothing of it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use mcp::{Action, Body, Changed, Connection, Reply};
+
+use crate::handshake_token::Id;
+use crate::limits::{ANSWERED_BYTES_MAX, ANSWERED_MAX, PEERS_MAX, RESUME_TIME};
+use crate::stream::Stream;
+
+#[derive(Debug, Default)]
+pub(crate) struct Peers(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    peers: HashMap<Id, Peer>,
+    /// Streams that answer a request, by their number.
+    answering: HashMap<u64, (Id, Arc<Stream>)>,
+    /// Those of them that are over, the oldest first.
+    answered: VecDeque<(Instant, u64)>,
+}
+
+#[derive(Debug)]
+struct Peer {
+    connection: Connection,
+    /// What it is told without having asked for it.
+    stream: Arc<Stream>,
+    /// How many responses read it now.
+    reading: usize,
+    /// Since when nobody does.
+    left_at: Instant,
+    until: u64,
+}
+
+impl Peers {
+    /// The stream of a client, which is remembered from now on; none where there are too many. To be given back with
+    /// [`Self::leave`].
+    pub(crate) fn enter(
+        &self,
+        id: Id,
+        until: u64,
+        make: impl FnOnce() -> (Connection, Arc<Stream>),
+    ) -> Option<Arc<Stream>> {
+        let mut inner = self.inner();
+        let peer = inner.peer(id, until, make)?;
+        peer.reading += 1;
+        Some(Arc::clone(&peer.stream))
+    }
+
+    pub(crate) fn leave(&self, id: &Id) {
+        if let Some(peer) = self.inner().peers.get_mut(id) {
+            peer.reading -= 1;
+            peer.left_at = Instant::now();
+        }
+    }
+
+    /// Hands a message to what is kept for its client. None where there are too many.
+    pub(crate) fn take(
+        &self,
+        id: Id,
+        until: u64,
+        body: Body<'_>,
+        make: impl FnOnce() -> (Connection, Arc<Stream>),
+    ) -> Option<Reply> {
+        let mut inner = self.inner();
+        let peer = inner.peer(id, until, make)?;
+        let mut actions = Vec::new();
+        peer.connection.take(body, &mut actions);
+        actions.into_iter().find_map(|action| match action {
+            Action::Reply(reply) => Some(reply),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn log_level(&self, id: &Id) -> Option<mcp::Level> {
+        self.inner().peers.get(id)?.connection.log_level()
+    }
+
+    /// Tells everybody who wants to know.
+    pub(crate) fn changed(&self, changed: &Changed, said: impl Fn(&str)) {
+        let mut actions = Vec::new();
+        for peer in self.inner().peers.values_mut() {
+            peer.connection.changed(changed, &mut actions);
+            for action in actions.drain(..) {
+                if let Action::Notify(text) = action {
+                    said(&text);
+                    peer.stream.push(text);
+                }
+            }
+        }
+    }
+
+    /// Keeps a stream for a client that loses its connection.
+    pub(crate) fn keep(&self, id: Id, stream: &Arc<Stream>) {
+        self.inner().answering.insert(stream.number(), (id, Arc::clone(stream)));
+    }
+
+    /// That stream has been said to its end.
+    pub(crate) fn answered(&self, stream: &Stream) {
+        let mut inner = self.inner();
+        inner.answered.push_back((Instant::now(), stream.number()));
+        let mut bytes: usize = inner.answering.values().map(|(_, stream)| stream.bytes()).sum();
+        while inner.answered.len() > ANSWERED_MAX || bytes > ANSWERED_BYTES_MAX {
+            let Some(forgotten) = inner.forget_answered() else { break };
+            bytes -= forgotten.bytes();
+        }
+    }
+
+    /// The stream with this number, if it is this client's.
+    pub(crate) fn answering(&self, id: &Id, number: u64) -> Option<Arc<Stream>> {
+        let inner = self.inner();
+        let (own, stream) = inner.answering.get(&number)?;
+        (own == id).then(|| Arc::clone(stream))
+    }
+
+    /// Forgets everything about a client that has said goodbye.
+    pub(crate) fn end(&self, id: &Id) {
+        let mut inner = self.inner();
+        if let Some(peer) = inner.peers.remove(id) {
+            peer.stream.end();
+        }
+        inner.answering.retain(|_, (own, _)| own != id);
+    }
+
+    /// Ends all streams that nobody has asked for: their clients come back, to another process.
+    pub(crate) fn end_all(&self) {
+        for peer in self.inner().peers.values() {
+            peer.stream.end();
+        }
+    }
+
+    pub(crate) fn sweep(&self, now: u64) {
+        let mut inner = self.inner();
+        inner.peers.retain(|_, peer| {
+            let is_needed = peer.reading > 0 || peer.left_at.elapsed() < RESUME_TIME;
+            let is_kept = is_needed && peer.until >= now;
+            if !is_kept {
+                peer.stream.end();
+            }
+            is_kept
+        });
+        while inner.answered.front().is_some_and(|(at, _)| at.elapsed() >= RESUME_TIME) {
+            inner.forget_answered();
+        }
+        if inner.peers.capacity() > 4 * inner.peers.len() + 64 {
+            inner.peers.shrink_to_fit();
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.inner().peers.len()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn peer(
+        &mut self,
+        id: Id,
+        until: u64,
+        make: impl FnOnce() -> (Connection, Arc<Stream>),
+    ) -> Option<&mut Peer> {
+        let is_full = self.peers.len() >= PEERS_MAX;
+        match self.peers.entry(id) {
+            std::collections::hash_map::Entry::Occupied(peer) => Some(peer.into_mut()),
+            std::collections::hash_map::Entry::Vacant(_) if is_full => None,
+            std::collections::hash_map::Entry::Vacant(place) => {
+                let (connection, stream) = make();
+                let left_at = Instant::now();
+                Some(place.insert(Peer { connection, stream, reading: 0, left_at, until }))
+            }
+        }
+    }
+
+    fn forget_answered(&mut self) -> Option<Arc<Stream>> {
+        let (_, number) = self.answered.pop_front()?;
+        self.answering.remove(&number).map(|(_, stream)| stream)
+    }
+}

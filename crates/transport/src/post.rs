@@ -1,0 +1,204 @@
+//! A message by POST: what it is, and the way to its answer. A plain answer is JSON; whatever else there is to say
+//! before it makes it a stream.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use mcp::http::{Kind, Legacy};
+
+use crate::answer::{self, Refused};
+use crate::events::{Events, Reading};
+use crate::exchange::{AtOnce, Client, Exchange};
+use crate::handshake_token::Had;
+use crate::host::{Host, Principal};
+use crate::limits::SILENCE;
+use crate::service::{SESSION, Service};
+use crate::stream::{First, Stream};
+
+pub(crate) async fn post<H: Host>(
+    service: &Arc<Service<H>>,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, Refused> {
+    let principal = service.admit(parts).await?;
+    let principal = principal.as_ref();
+    let headers = &parts.headers;
+    if !is_json(headers) {
+        return Err(Refused::UnsupportedMediaType);
+    }
+    if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
+        return Err(Refused::NotAcceptable("`application/json` and `text/event-stream`"));
+    }
+    let place = service.requests.enter(principal).ok_or(Refused::Busy)?;
+    let read = service.room.read(headers, body).await?;
+    let bytes = &read.bytes;
+    service.host.heard(bytes);
+    let body = mcp::Body::read(strip_mark(bytes));
+    let kind = match mcp::http::classify(&body, &Named(headers)) {
+        Ok(kind) => kind,
+        Err(reply) => {
+            service.host.said(&reply.text);
+            return Ok(answer::json(reply));
+        }
+    };
+    match kind {
+        Kind::Ignored => Ok(answer::empty(StatusCode::ACCEPTED)),
+        Kind::Modern => {
+            let mut exchange = Exchange::new(Arc::clone(service), service.peer(principal, None));
+            match exchange.take(body) {
+                AtOnce::Answer(reply) => Ok(answer::json(reply)),
+                AtOnce::Nothing => Ok(answer::empty(StatusCode::ACCEPTED)),
+                AtOnce::GoesOn => {
+                    let stream = service.new_stream(None);
+                    let abandoned = Abandoned(Some(Arc::clone(&stream)));
+                    let running = exchange.run(Arc::clone(&stream), Client::Modern);
+                    tokio::spawn(async move {
+                        running.await;
+                        drop((place, read));
+                    });
+                    let response = respond(service, principal, &stream, Reading::Once).await;
+                    abandoned.not_any_more();
+                    response
+                }
+            }
+        }
+        Kind::Initialize => {
+            let mut exchange = Exchange::new(Arc::clone(service), service.peer(principal, None));
+            let AtOnce::Answer(reply) = exchange.take(body) else {
+                return Ok(answer::empty(StatusCode::ACCEPTED));
+            };
+            let mut response = answer::json(reply);
+            if let Some(token) = service.new_handshake(exchange.connection(), principal) {
+                response.headers_mut().insert(HeaderName::from_static(SESSION), token);
+            }
+            Ok(response)
+        }
+        Kind::Legacy(kind) => {
+            let had = service.handshake(headers, principal)?;
+            let request = match kind {
+                Legacy::Answer(id) if service.routes.answer(&id, bytes.clone()) => {
+                    return Ok(answer::empty(StatusCode::ACCEPTED));
+                }
+                Legacy::Cancelled(id) => {
+                    service.routes.cancel(&(had.id, id), bytes.clone());
+                    return Ok(answer::empty(StatusCode::ACCEPTED));
+                }
+                Legacy::Keeps(_) => return keep(service, principal, &had, body),
+                Legacy::Request(id) => Some(id),
+                Legacy::Answer(_) | Legacy::Batch | Legacy::Notification => None,
+            };
+            let peer = service.peer(principal, Some(&had));
+            let mut exchange = Exchange::new(Arc::clone(service), peer);
+            match exchange.take(body) {
+                AtOnce::Answer(reply) => Ok(answer::json(reply)),
+                AtOnce::Nothing => Ok(answer::empty(StatusCode::ACCEPTED)),
+                AtOnce::GoesOn => {
+                    let stream = service.new_stream(request.as_ref());
+                    service.peers.keep(had.id, &stream);
+                    let client = Client::Handshaken(request.map(|id| (had.id, id)));
+                    let running = exchange.run(Arc::clone(&stream), client);
+                    let (own, saying) = (Arc::clone(service), Arc::clone(&stream));
+                    tokio::spawn(async move {
+                        running.await;
+                        own.peers.answered(&saying);
+                        drop((place, read));
+                    });
+                    let primes = had.handshake.revision.traits().sse_priming;
+                    let reading = if primes { Reading::Primed } else { Reading::Resumable };
+                    respond(service, principal, &stream, reading).await
+                }
+            }
+        }
+    }
+}
+
+/// A message that changes what is kept for its client here.
+fn keep<H: Host>(
+    service: &Arc<Service<H>>,
+    principal: Option<&Principal>,
+    had: &Had,
+    body: mcp::Body<'_>,
+) -> Result<Response, Refused> {
+    let make = || service.new_peer(principal, had);
+    let reply = service.peers.take(had.id, had.until, body, make).ok_or(Refused::Busy)?;
+    service.host.followed();
+    service.host.said(&reply.text);
+    Ok(answer::json(reply))
+}
+
+/// The answer as JSON if it comes alone and soon, and as a stream otherwise.
+async fn respond<H: Host>(
+    service: &Service<H>,
+    principal: Option<&Principal>,
+    stream: &Arc<Stream>,
+    reading: Reading,
+) -> Result<Response, Refused> {
+    let first = poll_fn(|context| stream.poll_first(context));
+    match tokio::time::timeout(SILENCE, first).await {
+        Ok(First::Answer(reply)) => Ok(answer::json(reply)),
+        Ok(First::Nothing) => Ok(answer::empty(StatusCode::ACCEPTED)),
+        Ok(First::Events) | Err(_) => {
+            let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
+            Ok(Events::after(Arc::clone(stream), 0, reading, place))
+        }
+    }
+}
+
+/// A client of the modern era that goes away before it has an answer takes its request back.
+struct Abandoned(Option<Arc<Stream>>);
+
+impl Abandoned {
+    fn not_any_more(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.0 {
+            stream.abandon();
+        }
+    }
+}
+
+/// The headers of a request, by their names.
+struct Named<'a>(&'a HeaderMap);
+
+impl mcp::http::Headers for Named<'_> {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.get(name).map(|value| value.as_bytes())
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// Whether a client takes this; one that does not say takes anything.
+pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    let family = kind.split('/').next().unwrap_or_default();
+    values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let range = range.split(';').next().unwrap_or_default().trim();
+        range.eq_ignore_ascii_case(kind)
+            || range == "*/*"
+            || range.strip_suffix("/*").is_some_and(|wanted| wanted.eq_ignore_ascii_case(family))
+    })
+}
+
+/// Some editors put a mark in front of a text.
+fn strip_mark(bytes: &Bytes) -> &[u8] {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    bytes.trim_ascii()
+}

@@ -1,0 +1,287 @@
+//! Everything that requests share, and the way of a request from its headers to its handler.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, VARY,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use axum::routing::{any, get};
+use mcp::{Connection, Peer};
+use tokio::sync::{Semaphore, watch};
+
+use crate::admission::Admission;
+use crate::answer::{self, Refused};
+use crate::body::Room;
+use crate::ended::Ended;
+use crate::feed::Feed;
+use crate::guard::Allowed;
+use crate::handshake_token::{Had, Id, Signer};
+use crate::host::{Host, Principal};
+use crate::limits::{
+    PRINCIPAL_BYTES_MAX, REQUESTS_MAX, REQUESTS_PER_PRINCIPAL_MAX, STREAMS_MAX,
+    STREAMS_PER_PRINCIPAL_MAX, THREADS_MAX,
+};
+use crate::metrics::{Metrics, Now};
+use crate::peers::Peers;
+use crate::routes::Routes;
+use crate::stream::Stream;
+use crate::{get as getting, post, probes};
+
+pub(crate) const SESSION: &str = "mcp-session-id";
+
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What handshakes are signed with. Processes that have the same serve one another's clients.
+    pub key: [u8; 32],
+    pub allowed: Allowed,
+    /// Documents that anybody may read, by their paths.
+    pub documents: Vec<(String, String)>,
+}
+
+pub struct Service<H: Host> {
+    pub(crate) host: H,
+    pub(crate) options: Options,
+    pub(crate) signer: Signer,
+    pub(crate) feed: Feed,
+    pub(crate) routes: Routes,
+    pub(crate) peers: Peers,
+    pub(crate) ended: Mutex<Ended>,
+    pub(crate) requests: Arc<Admission>,
+    pub(crate) streams: Arc<Admission>,
+    pub(crate) threads: Arc<Semaphore>,
+    pub(crate) room: Room,
+    pub(crate) metrics: Metrics,
+    pub(crate) open: AtomicUsize,
+    draining: watch::Sender<bool>,
+    /// Another for every process.
+    salt: u64,
+    counter: AtomicU64,
+}
+
+impl<H: Host> Service<H> {
+    pub fn new(host: H, options: Options, feed: Feed) -> io::Result<Arc<Self>> {
+        let mut salt = [0; 8];
+        getrandom::fill(&mut salt).map_err(io::Error::other)?;
+        Ok(Arc::new(Self {
+            host,
+            signer: Signer::new(options.key),
+            options,
+            feed,
+            routes: Routes::default(),
+            peers: Peers::default(),
+            ended: Mutex::default(),
+            requests: Admission::new(REQUESTS_MAX, REQUESTS_PER_PRINCIPAL_MAX),
+            streams: Admission::new(STREAMS_MAX, STREAMS_PER_PRINCIPAL_MAX),
+            threads: Arc::new(Semaphore::new(THREADS_MAX)),
+            room: Room::default(),
+            metrics: Metrics::default(),
+            open: AtomicUsize::new(0),
+            draining: watch::channel(false).0,
+            salt: u64::from_be_bytes(salt),
+            counter: AtomicU64::new(0),
+        }))
+    }
+
+    pub(crate) fn router(self: &Arc<Self>) -> Router {
+        let documents =
+            self.options.documents.iter().fold(Router::new(), |router, (path, text)| {
+                let text = text.clone();
+                router.route(path, get(|| async move {
+                answer::with_text(StatusCode::OK, "application/json", text)
+            }))
+            });
+        documents
+            .route("/mcp", any(endpoint::<H>))
+            .route("/metrics", get(probes::metrics::<H>))
+            .route("/healthz", get(probes::healthz))
+            .route("/readyz", get(probes::readyz::<H>))
+            .fallback(probes::nothing)
+            .with_state(Arc::clone(self))
+    }
+
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
+    }
+
+    /// Nothing new begins, and what only listens ends.
+    pub(crate) fn drain(&self) {
+        self.draining.send_replace(true);
+        self.peers.end_all();
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        !*self.draining.borrow() && self.host.is_ready()
+    }
+
+    /// What every request has to pass: who asks for whom, and who it is.
+    pub(crate) async fn admit(&self, parts: &Parts) -> Result<Option<Principal>, Refused> {
+        self.options.allowed.check(&parts.uri, &parts.headers).map_err(Refused::Foreign)?;
+        let principal = self.host.authenticate(&parts.headers).await.map_err(|denied| {
+            tracing::info!(reason = denied.reason, "a request was not let in");
+            Refused::Denied(denied)
+        })?;
+        Ok(principal)
+    }
+
+    /// The handshake that a request belongs to.
+    pub(crate) fn handshake(
+        &self,
+        headers: &HeaderMap,
+        principal: Option<&Principal>,
+    ) -> Result<Had, Refused> {
+        let token = headers.get(SESSION).ok_or(Refused::NoSession)?;
+        let had = self.signer.verify(token.as_bytes(), now()).ok_or(Refused::UnknownSession)?;
+        let is_own = had.principal.as_deref() == principal.map(|principal| &*principal.0);
+        if !is_own || self.ended().has(&had.id) || self.host.has_ended(had.id) {
+            return Err(Refused::UnknownSession);
+        }
+        Ok(had)
+    }
+
+    /// What a client carries from now on.
+    pub(crate) fn new_handshake(
+        &self,
+        connection: &Connection,
+        principal: Option<&Principal>,
+    ) -> Option<HeaderValue> {
+        let handshake = connection.handshake()?;
+        let principal = principal.map(|principal| &*principal.0);
+        if principal.is_some_and(|principal| principal.len() > PRINCIPAL_BYTES_MAX) {
+            tracing::error!("the name of a principal is too long for a handshake");
+            return None;
+        }
+        let mut id = Id::default();
+        getrandom::fill(&mut id).ok()?;
+        Metrics::add(&self.metrics.handshakes);
+        HeaderValue::from_str(&self.signer.sign(id, handshake, principal, now())).ok()
+    }
+
+    pub(crate) fn end_handshake(&self, had: &Had) {
+        self.ended().add(had.id, had.until);
+        self.host.end_handshake(had.id, had.until);
+        self.peers.end(&had.id);
+        Metrics::add(&self.metrics.ended);
+    }
+
+    pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
+        let logs = self.host.server().logs;
+        Peer {
+            principal: principal.map(|principal| Arc::clone(&principal.0)),
+            handshake: had.map(|had| had.handshake),
+            salt: u128::from(self.salt) << 64 | u128::from(self.number()),
+            log_level: had.filter(|_| logs).and_then(|had| self.peers.log_level(&had.id)),
+        }
+    }
+
+    pub(crate) fn new_stream(&self, request: Option<&mcp::Id>) -> Arc<Stream> {
+        Stream::new(self.salt << 32 | self.number() & 0xffff_ffff, request)
+    }
+
+    /// What is kept for a client, to begin with.
+    pub(crate) fn new_peer(
+        &self,
+        principal: Option<&Principal>,
+        had: &Had,
+    ) -> (Connection, Arc<Stream>) {
+        let peer = self.peer(principal, Some(had));
+        (Connection::over_http(self.host.server(), peer), self.new_stream(None))
+    }
+
+    /// Whether anybody wants to hear of changes.
+    pub fn is_followed(&self) -> bool {
+        self.feed.has_listeners() || self.peers.count() > 0
+    }
+
+    /// Forgets what has become old.
+    pub(crate) fn sweep(&self) {
+        self.peers.sweep(now());
+        self.ended().sweep(now());
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        Now {
+            is_ready: self.is_ready(),
+            connections: self.open.load(Ordering::Relaxed),
+            requests: self.requests.under_way(),
+            streams: self.streams.under_way(),
+            peers: self.peers.count(),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn ended(&self) -> std::sync::MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let method = match parts.method {
+        Method::POST => "POST",
+        Method::GET => "GET",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    };
+    let served = match method {
+        "POST" => post::post(&service, &parts, body).await,
+        "GET" => getting::get(&service, &parts).await,
+        "DELETE" => delete(&service, &parts).await,
+        "OPTIONS" => preflight(&service, &parts),
+        _ => Err(Refused::MethodNotAllowed),
+    };
+    let mut response = served.unwrap_or_else(Refused::response);
+    service.metrics.responded(method, response.status().as_u16());
+    if let Some(origin) = service.options.allowed.named(&parts.headers) {
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        let exposed = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    }
+    response
+}
+
+/// A client says goodbye.
+async fn delete<H: Host>(service: &Arc<Service<H>>, parts: &Parts) -> Result<Response, Refused> {
+    let principal = service.admit(parts).await?;
+    let had = service.handshake(&parts.headers, principal.as_ref())?;
+    service.end_handshake(&had);
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// A browser asks whether a page may call us.
+fn preflight<H: Host>(service: &Service<H>, parts: &Parts) -> Result<Response, Refused> {
+    service.options.allowed.check(&parts.uri, &parts.headers).map_err(Refused::Foreign)?;
+    let mut response = answer::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id",
+        ),
+        (ACCESS_CONTROL_MAX_AGE, "3600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}

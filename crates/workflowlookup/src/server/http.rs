@@ -1,0 +1,182 @@
+//! The server over HTTP: the same calls as over stdio, carried out by the same host, for many clients at once.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcp::{Call, Caller, Carried, Server};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use transport::{Allowed, Feed, Options, Service};
+
+use super::Host;
+use super::host::changed;
+use super::live;
+use super::stdio::loading::report;
+use super::stdio::{Direction, WireLog};
+use crate::app::App;
+use crate::error::Refusal;
+
+/// How often we look whether another process has changed a session.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How to serve.
+#[derive(Debug)]
+pub(crate) struct HttpOptions {
+    pub(crate) address: SocketAddr,
+    pub(crate) allowed: Allowed,
+}
+
+/// A server that accepts connections.
+pub(crate) struct Serving {
+    runtime: Runtime,
+    /// Where it is reached.
+    pub(crate) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+    watch: Option<catalog::Watch>,
+}
+
+/// Begins to serve.
+pub(crate) fn begin(
+    host: &Arc<Host>,
+    options: HttpOptions,
+    wire_log: Option<WireLog>,
+) -> Result<Serving, crate::cli::Failure> {
+    let key = host.app().sessions().handshake_key()?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let listener = bind(&runtime, options.address)?;
+    let address = listener.local_addr()?;
+    let feed = Feed::default();
+    let watch = load(host, &feed);
+    let touched = Arc::new(Notify::new());
+    let adapter = Adapter {
+        host: Arc::clone(host),
+        touched: Arc::clone(&touched),
+        wire_log: wire_log.map(Mutex::new),
+    };
+    let transport_options = Options { key, allowed: options.allowed, documents: Vec::new() };
+    let service = Service::new(adapter, transport_options, feed.clone())?;
+    let (stop, stopped) = oneshot::channel();
+    runtime.spawn(look(host.app().clone(), Arc::clone(&service), feed, touched));
+    let served = runtime.spawn(transport::serve(service, listener, async {
+        // Whoever drops it wants an end too.
+        let _ = stopped.await;
+    }));
+    Ok(Serving { runtime, address, stop, served, watch })
+}
+
+impl Serving {
+    /// Goes on until a signal comes, and lets what is under way come to its end.
+    pub(crate) fn until_signal(self) -> io::Result<()> {
+        self.runtime.block_on(async {
+            let mut terminate = signal(SignalKind::terminate())?;
+            let mut interrupt = signal(SignalKind::interrupt())?;
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            io::Result::Ok(())
+        })?;
+        tracing::info!("a signal tells us to end");
+        self.end();
+        Ok(())
+    }
+
+    pub(crate) fn end(self) {
+        // It may have ended by itself.
+        let _ = self.stop.send(());
+        let _ = self.runtime.block_on(self.served);
+        self.runtime.shutdown_background();
+        if let Some(watch) = self.watch {
+            watch.let_go();
+        }
+        tracing::info!("ended");
+    }
+}
+
+fn bind(runtime: &Runtime, address: SocketAddr) -> Result<TcpListener, Refusal> {
+    runtime.block_on(TcpListener::bind(address)).map_err(|error| Refusal::InvalidParams {
+        details: format!("nobody can listen on `{address}`: {error}"),
+        hint: Some("name another address or port for --http".to_owned()),
+    })
+}
+
+/// Loads the catalogue, and keeps everybody informed of what changes.
+fn load(host: &Arc<Host>, feed: &Feed) -> Option<catalog::Watch> {
+    let (told, feed) = (Arc::clone(host), feed.clone());
+    let loading = host.app().loading(report, move |change| {
+        tracing::info!("workflows have changed");
+        let changed = changed(change);
+        told.tell(&changed);
+        feed.tell(changed);
+    });
+    loading()
+        .inspect_err(|error| tracing::warn!("edits of workflow files will not be seen: {error}"))
+        .ok()
+}
+
+/// Tells what was written to sessions: by calls that we have carried out at once, by somebody else within [`LOOK`].
+async fn look(app: App, service: Arc<Service<Adapter>>, feed: Feed, touched: Arc<Notify>) {
+    let mut mark = None;
+    loop {
+        // Either is a reason to look.
+        let _ = tokio::time::timeout(LOOK, touched.notified()).await;
+        let Some(open) = app.sessions().opened() else { continue };
+        if let Some(changed) = live::since(&open, &mut mark)
+            && service.is_followed()
+        {
+            feed.tell(changed);
+        }
+    }
+}
+
+/// Our host, as the transport wants it.
+struct Adapter {
+    host: Arc<Host>,
+    touched: Arc<Notify>,
+    wire_log: Option<Mutex<WireLog>>,
+}
+
+impl Adapter {
+    fn record(&self, direction: Direction, message: &[u8]) {
+        if let Some(log) = &self.wire_log {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.record(direction, message);
+            log.flush();
+        }
+    }
+}
+
+impl transport::Host for Adapter {
+    fn server(&self) -> Arc<Server> {
+        self.host.server()
+    }
+
+    fn carry_out(&self, call: Call, caller: Caller) -> Carried {
+        self.host.carry_out(call, caller)
+    }
+
+    fn touched(&self) {
+        self.touched.notify_one();
+    }
+
+    fn followed(&self) {
+        // What is written from now on is news, once they are open.
+        if let Err(refusal) = self.host.app().sessions().get_if_any() {
+            tracing::warn!("changes of sessions cannot be seen now: {refusal}");
+        }
+    }
+
+    fn heard(&self, message: &[u8]) {
+        self.record(Direction::In, message);
+    }
+
+    fn said(&self, message: &str) {
+        self.record(Direction::Out, message.as_bytes());
+    }
+}
