@@ -3,6 +3,7 @@
 
 mod contestants;
 mod definitions;
+mod http;
 mod in_process;
 mod memory;
 mod pipelined;
@@ -44,8 +45,11 @@ fn main() {
         });
         served.join().expect("the servers' part")
     });
-    rows.extend(served.0);
-    let report = Report { files: FILES, bytes, rows, details: served.1 };
+    let (served, mut details) = served;
+    rows.extend(served);
+    // With all cores: a hosted server has them, and so has whoever loads it.
+    rows.extend(http::rows(&programs, home.path(), &mut details));
+    let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");
     if std::env::args().any(|argument| argument == "--write") {

@@ -10,6 +10,7 @@ pub struct Programs {
     pub product: PathBuf,
     pub bare_loop: PathBuf,
     pub rmcp_echo: PathBuf,
+    pub bare_axum: PathBuf,
 }
 
 impl Programs {
@@ -22,6 +23,7 @@ impl Programs {
             product: named(&product, "workflowlookup"),
             bare_loop: named(&yardsticks, "bare_loop"),
             rmcp_echo: named(&yardsticks, "rmcp_echo"),
+            bare_axum: named(&yardsticks, "bare_axum"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub struct Row {
 pub enum Unit {
     Ratio,
     Mebibytes,
+    Kibibytes,
     Tokens,
 }
 
@@ -40,6 +41,7 @@ impl Unit {
         match self {
             Self::Ratio => format!("{figure:.2}"),
             Self::Mebibytes => format!("{figure:.1} MiB"),
+            Self::Kibibytes => format!("{figure:.1} KiB"),
             Self::Tokens => format!("{figure:.0} tokens"),
         }
     }
@@ -51,6 +53,8 @@ pub struct Details {
     servers: Vec<(&'static str, Detail)>,
     /// Microseconds for each durable step: one after the other, the bare insert, many at once, late.
     pub sessions: [f64; 4],
+    /// Over HTTP: the name, requests per second, and the 99th percentile in milliseconds.
+    pub http: Vec<(&'static str, f64, f64)>,
 }
 
 #[derive(Default)]
@@ -126,6 +130,10 @@ impl Report {
              of 64 sessions at once {at_once:.0} µs each; the bare insert {bare:.0} µs.\n"
         )
         .expect("writing to a string");
+        text.push_str("\nOver HTTP, 64 connections:\n\n| server | requests/s | 99th percentile |\n|---|---:|---:|\n");
+        for (name, rate, slow) in &self.details.http {
+            writeln!(text, "| {name} | {rate:.0} | {slow:.1} ms |").expect("writing to a string");
+        }
         text
     }
 }

@@ -1,5 +1,5 @@
-//! The yardstick beside us: the echo tool on rmcp, over its `stdio()` or, with `pipes`, over its
-//! `stdio_pipes()`. One thread runs it: on one core, a runtime of several is no faster.
+//! The yardstick beside us: the echo tool on rmcp, over its `stdio()`, with `pipes` over its `stdio_pipes()`, and
+//! with `http` over its Streamable HTTP. One thread runs it over stdio: on one core, a runtime of several is no faster.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -9,6 +9,10 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService,
+};
 use rmcp::transport::{stdio, stdio_pipes};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::json;
@@ -50,8 +54,29 @@ impl ServerHandler for Echo {
     }
 }
 
+/// As it is fastest: without sessions, and with plain answers.
+fn serve_http() -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true);
+        let sessions = Arc::new(NeverSessionManager::default());
+        let service = StreamableHttpService::new(|| Ok(Echo), sessions, config);
+        let router = axum::Router::new().route_service("/mcp", service);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+        axum::serve(listener, router).await?;
+        Ok(())
+    })
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let is_pipes = std::env::args().nth(1).is_some_and(|argument| argument == "pipes");
+    let way = std::env::args().nth(1);
+    if way.as_deref() == Some("http") {
+        return serve_http();
+    }
+    let is_pipes = way.as_deref() == Some("pipes");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let service =

@@ -19,7 +19,7 @@ mod signer;
 use key_file::MasterKey;
 
 pub(crate) use denied::{Denied, Standing, from_store, refusal};
-pub(crate) use place::{Place, StoreUrl};
+pub(crate) use place::{KeyPlace, Place, StoreUrl, state_folder};
 pub(crate) use signer::{Asked, Gate, Signer};
 
 /// Sessions that are opened once, and only if somebody asks.
@@ -72,7 +72,7 @@ impl LazySessions {
             details: "there is no folder to keep sessions in".to_owned(),
             hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
         })?;
-        let key = key_file::read_or_make(&place.key).map_err(|error| no_key(place, &error))?;
+        let key = key_file::at(&place.key).map_err(|error| no_key(place, &error))?;
         Ok((place, key))
     }
 
@@ -106,7 +106,7 @@ fn no_key(place: &Place, error: &io::Error) -> Refusal {
         _ => "see that its folder is yours to read and write",
     };
     Refusal::Store {
-        details: format!("the key `{}` cannot be used: {error}", place.key.display()),
+        details: format!("the key `{}` cannot be used: {error}", place.key),
         hint: Some(hint.to_owned()),
     }
 }
@@ -116,7 +116,7 @@ fn no_store(place: &Place, error: &store::Error) -> Refusal {
         store::Error::WrongKey => Some(format!(
             "put the key that belongs to it back at `{}` (it was made together with the store), or begin a new \
              store with `--store sqlite:PATH`",
-            place.key.display()
+            place.key
         )),
         store::Error::NotOurs | store::Error::Damaged(_) => {
             Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())

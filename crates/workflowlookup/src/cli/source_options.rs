@@ -25,6 +25,9 @@ pub(crate) struct SourceOptions {
     /// Where sessions are kept, as `sqlite:PATH`; otherwise a file in the platform's state folder
     #[arg(long, value_name = "STORE", global = true)]
     store: Option<StoreUrl>,
+    /// The key that sessions and handshakes are sealed with; otherwise WORKFLOWLOOKUP_KEY, or a file in the state folder
+    #[arg(long, value_name = "FILE", global = true)]
+    key_file: Option<PathBuf>,
 }
 
 impl SourceOptions {
@@ -52,7 +55,7 @@ impl SourceOptions {
     }
 
     fn place(&self) -> Option<Place> {
-        Place::choose(self.store.as_ref())
+        Place::choose(self.store.as_ref(), self.key_file.as_deref())
     }
 
     /// The same options as they were typed, for a command that goes on from here.
@@ -68,7 +71,9 @@ impl SourceOptions {
     /// Of these, what a command needs that goes on with a session: it has its definition with it.
     pub(crate) fn store_words(&self) -> Vec<String> {
         let store = self.store.iter().flat_map(|store| ["--store".to_owned(), store.to_string()]);
-        store.collect()
+        let key = self.key_file.iter();
+        let key = key.flat_map(|key| ["--key-file".to_owned(), key.display().to_string()]);
+        store.chain(key).collect()
     }
 
     /// The same options for a process that starts in another folder.
@@ -78,6 +83,7 @@ impl SourceOptions {
             workflows: workflows.collect::<io::Result<_>>()?,
             no_bundled: self.no_bundled,
             store: self.store.as_ref().map(StoreUrl::absolute).transpose()?,
+            key_file: self.key_file.as_deref().map(std::path::absolute).transpose()?,
         })
     }
 

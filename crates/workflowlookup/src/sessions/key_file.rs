@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit, Mac as _};
 use sha2::Sha256;
 
 use super::Signer;
+use super::place::{KEY_VARIABLE, KeyPlace};
 
 const BYTES: usize = 32;
 
@@ -43,7 +44,15 @@ pub(super) fn hmac(key: &[u8; BYTES]) -> Hmac<Sha256> {
     KeyInit::new(&block.into())
 }
 
-pub(super) fn read_or_make(path: &Path) -> io::Result<MasterKey> {
+/// The key from where it is kept.
+pub(super) fn at(place: &KeyPlace) -> io::Result<MasterKey> {
+    match place {
+        KeyPlace::File(path) => read_or_make(path),
+        KeyPlace::Environment => parse(&std::env::var(KEY_VARIABLE).unwrap_or_default()),
+    }
+}
+
+fn read_or_make(path: &Path) -> io::Result<MasterKey> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make(path)?;
@@ -54,7 +63,10 @@ pub(super) fn read_or_make(path: &Path) -> io::Result<MasterKey> {
 }
 
 fn read(path: &Path) -> io::Result<MasterKey> {
-    let text = fs::read_to_string(path)?;
+    parse(&fs::read_to_string(path)?)
+}
+
+fn parse(text: &str) -> io::Result<MasterKey> {
     let digits = text.trim_end();
     let broken = || io::Error::new(io::ErrorKind::InvalidData, "it is not 64 hexadecimal digits");
     if digits.len() != 2 * BYTES || !digits.is_ascii() {

@@ -1,8 +1,9 @@
 //! Where sessions are kept: a file in the platform's state folder, or the one that `--store` names. The key is in the
-//! state folder in either case, away from the file that it protects.
+//! state folder in either case, away from the file that it protects, unless somebody says where else: processes that
+//! share a store, or one another's clients, share a key.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy;
@@ -11,7 +12,27 @@ use etcetera::base_strategy::choose_native_strategy;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) database: PathBuf,
-    pub(crate) key: PathBuf,
+    pub(crate) key: KeyPlace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// Made on first use.
+    File(PathBuf),
+    /// In [`KEY_VARIABLE`].
+    Environment,
+}
+
+/// The key itself, as 64 hexadecimal digits.
+pub(crate) const KEY_VARIABLE: &str = "WORKFLOWLOOKUP_KEY";
+
+impl std::fmt::Display for KeyPlace {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(out, "{}", path.display()),
+            Self::Environment => out.write_str(KEY_VARIABLE),
+        }
+    }
 }
 
 /// What `--store` names.
@@ -49,15 +70,25 @@ impl std::fmt::Display for StoreUrl {
 }
 
 impl Place {
-    /// None where the platform has no folder for us.
-    pub(crate) fn choose(url: Option<&StoreUrl>) -> Option<Self> {
-        let platform = choose_native_strategy().ok()?;
-        let folder = platform.state_dir().unwrap_or_else(|| platform.data_dir());
-        let folder = folder.join("workflowlookup");
+    /// None where the platform has no folder for us, and one is needed.
+    pub(crate) fn choose(url: Option<&StoreUrl>, key_file: Option<&Path>) -> Option<Self> {
+        let folder = state_folder();
         let database = match url {
             Some(StoreUrl::Sqlite(path)) => path.clone(),
-            None => folder.join("sessions.db"),
+            None => folder.as_ref()?.join("sessions.db"),
         };
-        Some(Self { database, key: folder.join("key") })
+        let key = match key_file {
+            Some(path) => KeyPlace::File(path.to_owned()),
+            None if std::env::var_os(KEY_VARIABLE).is_some() => KeyPlace::Environment,
+            None => KeyPlace::File(folder?.join("key")),
+        };
+        Some(Self { database, key })
     }
+}
+
+/// The platform's folder for what we keep.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let platform = choose_native_strategy().ok()?;
+    let folder = platform.state_dir().unwrap_or_else(|| platform.data_dir());
+    Some(folder.join("workflowlookup"))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Check, Level};
 use crate::app::App;
 use crate::cli::next::quoted;
-use crate::sessions::Place;
+use crate::sessions::{KeyPlace, Place};
 
 const ABOUT: &str = "sessions";
 
@@ -31,7 +31,11 @@ pub(super) fn look(app: &App) -> Vec<Check> {
             }
         }
     }];
-    for (path, what) in [(database, "read what agents did"), (key, "forge the logs of sessions")] {
+    let key = match key {
+        KeyPlace::File(path) => Some((path, "forge the logs of sessions")),
+        KeyPlace::Environment => None,
+    };
+    for (path, what) in [(database, "read what agents did")].into_iter().chain(key) {
         if is_readable_by_others(path) {
             let path = path.display().to_string();
             let message = format!("others on this machine can read `{path}`, and so {what}");
