@@ -57,9 +57,13 @@ impl Refused {
         let mut response = with_text(status, "application/json", text);
         let headers = response.headers_mut();
         match self {
-            Self::Denied(Denied { challenge: Some(challenge), .. }) => {
-                if let Ok(challenge) = HeaderValue::from_str(&challenge) {
+            Self::Denied(Denied { challenge, retry_after, .. }) => {
+                let challenge = challenge.and_then(|text| HeaderValue::from_str(&text).ok());
+                if let Some(challenge) = challenge {
                     headers.insert(WWW_AUTHENTICATE, challenge);
+                }
+                if let Some(time) = retry_after {
+                    headers.insert(RETRY_AFTER, time.as_secs().into());
                 }
             }
             Self::Busy | Self::Draining => {

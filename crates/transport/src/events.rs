@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -13,7 +14,9 @@ use bytes::Bytes;
 use http_body::Frame;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::host::Principal;
 use crate::limits::{KEEP_ALIVE, RETRY_MS, STREAM_TIME};
+use crate::service;
 use crate::stream::{Number, Stream};
 
 /// How a client reads a stream.
@@ -46,10 +49,14 @@ impl Events {
         stream: Arc<Stream>,
         last: Number,
         reading: Reading,
+        principal: Option<&Principal>,
         held: impl Send + 'static,
     ) -> Response {
         let reader = stream.attach();
         let now = Instant::now();
+        let until = principal.and_then(|principal| principal.until);
+        let rest = until.map(|until| Duration::from_millis(until.saturating_sub(service::now())));
+        let time = rest.map_or(STREAM_TIME, |rest| rest.min(STREAM_TIME));
         let events = Self {
             stream,
             reading,
@@ -57,7 +64,7 @@ impl Events {
             next: last + 1,
             is_primed: reading != Reading::Primed,
             quiet_until: Box::pin(sleep_until(now + KEEP_ALIVE)),
-            ends_at: now + STREAM_TIME,
+            ends_at: now + time,
             _held: Box::new(held),
         };
         let mut response = Response::new(Body::new(events));
@@ -103,7 +110,7 @@ impl Events {
             return Poll::Pending;
         }
         let now = Instant::now();
-        if now >= self.ends_at && self.reading != Reading::Once {
+        if now >= self.ends_at {
             return Poll::Ready(None);
         }
         self.quiet_until.as_mut().reset(now + KEEP_ALIVE);

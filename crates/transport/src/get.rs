@@ -49,7 +49,7 @@ pub(crate) async fn get<H: Host>(
             stream
         });
         let seen = if stream.number() == *number { *seen } else { 0 };
-        return Ok(Events::after(stream, seen, Reading::Resumable, place));
+        return Ok(Events::after(stream, seen, Reading::Resumable, principal, place));
     }
     let make = || service.new_peer(principal, &had);
     let stream = service.peers.enter(had.id, had.until, make).ok_or(Refused::Busy)?;
@@ -57,11 +57,11 @@ pub(crate) async fn get<H: Host>(
     match last {
         Some(last) if last.stream == stream.number() => {
             Metrics::add(&service.metrics.resumed);
-            Ok(Events::after(stream, last.number, Reading::Resumable, (place, left)))
+            Ok(Events::after(stream, last.number, Reading::Resumable, principal, (place, left)))
         }
         _ => {
             let newest = stream.newest();
-            Ok(Events::after(stream, newest, reading, (place, left)))
+            Ok(Events::after(stream, newest, reading, principal, (place, left)))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is served: who carries out calls, and who knows whom to let in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::HeaderMap;
 use mcp::{Call, Caller, Carried, Server};
@@ -45,8 +46,12 @@ pub trait Host: Send + Sync + 'static {
 }
 
 /// Who makes a request.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(pub Arc<str>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    pub name: Arc<str>,
+    /// When what it has shown us ends, in milliseconds since 1970: no stream lives longer.
+    pub until: Option<u64>,
+}
 
 /// A request that is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,5 +59,7 @@ pub struct Denied {
     pub status: u16,
     /// For the header `WWW-Authenticate`.
     pub challenge: Option<String>,
+    /// When it may try again, where that is not its fault.
+    pub retry_after: Option<Duration>,
     pub reason: String,
 }

@@ -145,7 +145,7 @@ async fn respond<H: Host>(
         Ok(First::Nothing) => Ok(answer::empty(StatusCode::ACCEPTED)),
         Ok(First::Events) | Err(_) => {
             let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
-            Ok(Events::after(Arc::clone(stream), 0, reading, place))
+            Ok(Events::after(Arc::clone(stream), 0, reading, principal, place))
         }
     }
 }

@@ -140,7 +140,7 @@ impl<H: Host> Service<H> {
     ) -> Result<Had, Refused> {
         let token = headers.get(SESSION).ok_or(Refused::NoSession)?;
         let had = self.signer.verify(token.as_bytes(), now()).ok_or(Refused::UnknownSession)?;
-        let is_own = had.principal.as_deref() == principal.map(|principal| &*principal.0);
+        let is_own = had.principal.as_deref() == principal.map(|principal| &*principal.name);
         if !is_own || self.ended().has(&had.id) || self.host.has_ended(had.id) {
             return Err(Refused::UnknownSession);
         }
@@ -154,7 +154,7 @@ impl<H: Host> Service<H> {
         principal: Option<&Principal>,
     ) -> Option<HeaderValue> {
         let handshake = connection.handshake()?;
-        let principal = principal.map(|principal| &*principal.0);
+        let principal = principal.map(|principal| &*principal.name);
         if principal.is_some_and(|principal| principal.len() > PRINCIPAL_BYTES_MAX) {
             tracing::error!("the name of a principal is too long for a handshake");
             return None;
@@ -175,7 +175,7 @@ impl<H: Host> Service<H> {
     pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
         let logs = self.host.server().logs;
         Peer {
-            principal: principal.map(|principal| Arc::clone(&principal.0)),
+            principal: principal.map(|principal| Arc::clone(&principal.name)),
             handshake: had.map(|had| had.handshake),
             salt: u128::from(self.salt) << 64 | u128::from(self.number()),
             log_level: had.filter(|_| logs).and_then(|had| self.peers.log_level(&had.id)),
@@ -227,7 +227,7 @@ impl<H: Host> Service<H> {
 }
 
 /// Milliseconds since 1970.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -34,6 +34,7 @@ mod show;
 mod source_options;
 mod sources;
 mod terminal;
+mod token;
 mod validate;
 mod words;
 
@@ -57,7 +58,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     Connect(connect::Arguments),
     Doctor(doctor::Arguments),
     List(list::Arguments),
@@ -67,6 +68,7 @@ enum Command {
     Next(next::Arguments),
     Check(check::Arguments),
     Session(session::Arguments),
+    Token(token::Arguments),
     New(new::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
@@ -112,7 +114,7 @@ impl Cli {
         let words: Vec<OsString> = words.into_iter().collect();
         match &words[..] {
             [_, word] if word == "serve" => Ok(Self {
-                command: Command::Serve(serve::Arguments::default()),
+                command: Command::Serve(Box::default()),
                 sources: SourceOptions::default(),
             }),
             _ => Self::try_parse_from(words),
@@ -154,6 +156,7 @@ impl Command {
             Self::Next(arguments) => next::run(&arguments, sources, terminal),
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
             Self::Session(arguments) => session::run(&arguments, sources, terminal),
+            Self::Token(arguments) => token::run(&arguments, terminal),
             Self::Run(arguments) => run::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
             Self::Schema(arguments) => schema::run(&arguments, terminal),
@@ -171,6 +174,7 @@ impl Command {
             Self::Next(arguments) => arguments.json,
             Self::Check(arguments) => arguments.json,
             Self::Session(arguments) => arguments.wants_json(),
+            Self::Token(arguments) => arguments.wants_json(),
             Self::Serve(_)
             | Self::Connect(_)
             | Self::Run(_)

@@ -2,6 +2,7 @@
 //! an answer is, in `app`.
 
 mod app;
+mod auth;
 mod bundled;
 mod cli;
 mod error;

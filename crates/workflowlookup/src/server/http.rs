@@ -5,13 +5,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use mcp::{Call, Caller, Carried, Server};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use transport::{Allowed, Feed, Options, Service};
+use transport::{Allowed, Denied, Feed, Options, Principal, Service};
 
 use super::Host;
 use super::host::changed;
@@ -19,6 +22,7 @@ use super::live;
 use super::stdio::loading::report;
 use super::stdio::{Direction, WireLog};
 use crate::app::App;
+use crate::auth::Authenticator;
 use crate::error::Refusal;
 
 /// How often we look whether another process has changed a session.
@@ -29,6 +33,12 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct HttpOptions {
     pub(crate) address: SocketAddr,
     pub(crate) allowed: Allowed,
+    /// Absent where anybody is let in.
+    pub(crate) authenticator: Option<Authenticator>,
+    /// Where clients learn how to be let in.
+    pub(crate) metadata_url: String,
+    /// What anybody may read, by its path.
+    pub(crate) documents: Vec<(String, String)>,
 }
 
 /// A server that accepts connections.
@@ -48,6 +58,7 @@ pub(crate) fn begin(
     wire_log: Option<WireLog>,
 ) -> Result<Serving, crate::cli::Failure> {
     let key = host.app().sessions().handshake_key()?;
+    raise_open_files();
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let listener = bind(&runtime, options.address)?;
     let address = listener.local_addr()?;
@@ -57,9 +68,14 @@ pub(crate) fn begin(
     let adapter = Adapter {
         host: Arc::clone(host),
         touched: Arc::clone(&touched),
+        authenticator: options.authenticator,
+        metadata_url: options.metadata_url,
         wire_log: wire_log.map(Mutex::new),
     };
-    let transport_options = Options { key, allowed: options.allowed, documents: Vec::new() };
+    if let Some(authenticator) = &adapter.authenticator {
+        authenticator.warm();
+    }
+    let transport_options = Options { key, allowed: options.allowed, documents: options.documents };
     let service = Service::new(adapter, transport_options, feed.clone())?;
     let (stop, stopped) = oneshot::channel();
     runtime.spawn(look(host.app().clone(), Arc::clone(&service), feed, touched));
@@ -96,6 +112,16 @@ impl Serving {
             watch.let_go();
         }
         tracing::info!("ended");
+    }
+}
+
+/// Every client is an open file. Systems allow few of them unless they are asked for more.
+fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current < maximum
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+    {
+        tracing::warn!("no more open files than now: {error}");
     }
 }
 
@@ -139,6 +165,8 @@ async fn look(app: App, service: Arc<Service<Adapter>>, feed: Feed, touched: Arc
 struct Adapter {
     host: Arc<Host>,
     touched: Arc<Notify>,
+    authenticator: Option<Authenticator>,
+    metadata_url: String,
     wire_log: Option<Mutex<WireLog>>,
 }
 
@@ -159,6 +187,24 @@ impl transport::Host for Adapter {
 
     fn carry_out(&self, call: Call, caller: Caller) -> Carried {
         self.host.carry_out(call, caller)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.authenticator.as_ref().is_none_or(|known| known.not_ready().is_none())
+    }
+
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
+        let Some(authenticator) = &self.authenticator else {
+            return Ok(None);
+        };
+        let values = headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
+        let known = authenticator.check(values).await.map_err(|denied| Denied {
+            status: denied.status(),
+            challenge: denied.challenge(&self.metadata_url),
+            retry_after: denied.retry_after(),
+            reason: denied.reason().to_owned(),
+        })?;
+        Ok(Some(Principal { name: known.name, until: known.until }))
     }
 
     fn touched(&self) {

@@ -17,6 +17,7 @@ mod running;
 mod serving;
 mod session_commands;
 mod sessions_live;
+mod token_commands;
 mod transcripts;
 mod walking;
 

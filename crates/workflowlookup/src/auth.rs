@@ -1,0 +1,99 @@
+//! Who makes a request over HTTP: the `Authorization` header in, a principal or a denial out. Two kinds of credentials
+//! are known, tokens of our own (`tokens`) and those of an issuer (`oauth`). Nothing here knows HTTP's messages, and no
+//! token is ever logged or put into a reason.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::Refusal;
+
+mod credentials;
+mod denied;
+mod metadata;
+mod oauth;
+mod tokens;
+
+pub(crate) use denied::Denied;
+pub(crate) use metadata::{metadata_path, metadata_url};
+pub(crate) use oauth::{ALGORITHMS_BY_DEFAULT, OAuth, algorithm};
+pub(crate) use tokens::{Record, TokenFile};
+
+use denied::Why;
+use oauth::ResourceServer;
+use tokens::Tokens;
+
+/// Who makes a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Principal {
+    /// A token's name, or `ISSUER#SUBJECT`. An issuer has a colon, which no name has, and no `#`, so that no two
+    /// principals are ever called the same.
+    pub(crate) name: Arc<str>,
+    /// When the credentials end, in milliseconds since 1970: no stream should live longer. None where they never do.
+    pub(crate) until: Option<u64>,
+}
+
+/// What requests are held against.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    tokens: Option<Tokens>,
+    oauth: Option<ResourceServer>,
+}
+
+impl Authenticator {
+    /// With the file of our own tokens, with an issuer, or with both. With neither, nobody is let in.
+    pub(crate) fn new(tokens: Option<PathBuf>, oauth: Option<OAuth>) -> Result<Self, Refusal> {
+        let oauth = oauth.map(ResourceServer::new).transpose()?;
+        Ok(Self { tokens: tokens.map(Tokens::new), oauth })
+    }
+
+    /// Begins to fetch the issuer's keys, so that the first request does not wait for them.
+    pub(crate) fn warm(&self) {
+        if let Some(oauth) = &self.oauth {
+            oauth.warm();
+        }
+    }
+
+    /// Whether a good token would be let in now. None where it would, otherwise why not, for `/readyz`.
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        let tokens = self.tokens.as_ref().and_then(Tokens::not_ready);
+        tokens.or_else(|| self.oauth.as_ref().and_then(ResourceServer::not_ready))
+    }
+
+    /// Takes every `Authorization` header of a request, so that two of them are seen as two. Nothing else of a
+    /// request is looked at, least of all its query.
+    pub(crate) fn check<'a>(
+        &'a self,
+        authorization: impl IntoIterator<Item = &'a [u8]>,
+    ) -> impl Future<Output = Result<Principal, Denied>> + Send + 'a {
+        let presented = credentials::presented(authorization);
+        async move {
+            let checked = match presented {
+                Ok(token) => self.check_token(token).await,
+                Err(denied) => Err(denied),
+            };
+            checked.map_err(|denied| match &self.oauth {
+                Some(oauth) => denied.with_scope(oauth.scope()),
+                None => denied,
+            })
+        }
+    }
+
+    async fn check_token(&self, token: &str) -> Result<Principal, Denied> {
+        match (&self.tokens, &self.oauth) {
+            (Some(tokens), _) if tokens::is_ours(token) => tokens.check(token),
+            (_, Some(oauth)) => oauth.check(token).await,
+            _ => Err(Denied::new(Why::Invalid, "the token is not known")),
+        }
+    }
+
+    /// What RFC 9728 has a client find out about this address. None where there is no issuer: a client that found a
+    /// document would begin something that leads nowhere.
+    pub(crate) fn metadata(&self, resource: &str) -> Option<Value> {
+        self.oauth.as_ref().map(|oauth| metadata::document(resource, oauth))
+    }
+}
+
+#[cfg(test)]
+mod tests;
