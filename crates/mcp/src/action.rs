@@ -8,8 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::asking::{Answers, Ask};
-
-use crate::content::{Page, Prompt, Resource, ResourceTemplate, ResourceText};
+use crate::content::{Block, Message, Page, Prompt, Resource, ResourceContents, ResourceTemplate};
 use crate::jsonrpc::Error;
 use crate::quote::Quoted;
 
@@ -159,6 +158,11 @@ pub enum Call {
 }
 
 impl Call {
+    /// Whether a client without handshake can be asked something before this is answered.
+    pub(crate) fn may_ask(&self) -> bool {
+        matches!(self, Self::Tool { .. } | Self::ReadResource { .. } | Self::GetPrompt { .. })
+    }
+
     /// What is called, in a word.
     pub fn name(&self) -> &'static str {
         match self {
@@ -189,6 +193,12 @@ pub enum Outcome {
         text: Quoted,
         structured: String,
     },
+    /// A tool's result of any kind: what an agent reads, and what a machine does, where there is such a thing.
+    Blocks {
+        blocks: Vec<Block>,
+        structured: Option<Value>,
+        is_error: bool,
+    },
     /// Not now, or not so: what the agent should do next, and the error for a machine.
     Refused {
         advice: String,
@@ -198,11 +208,15 @@ pub enum Outcome {
     BadArguments(String),
     Resources(Page<Resource>),
     Templates(Vec<ResourceTemplate>),
-    Resource(ResourceText),
+    Resource {
+        contents: ResourceContents,
+        /// It may be another in a moment, and is not to be kept.
+        is_live: bool,
+    },
     Prompts(Page<Prompt>),
     Prompt {
         description: String,
-        text: String,
+        messages: Vec<Message>,
     },
     Completion {
         values: Vec<String>,
@@ -214,7 +228,7 @@ pub enum Outcome {
     },
     /// A cursor, a prompt's name or an argument that makes no sense.
     BadParams(String),
-    /// The client's user must be asked first. The call is then made again, with the answers.
+    /// The client must be asked first. The call is then made again, with the answers.
     Ask(Box<Ask>),
     /// Too many calls are waiting already.
     Busy,
@@ -235,6 +249,8 @@ impl Outcome {
 /// What changed on the server's side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changed {
+    /// The list of tools.
+    pub tools: bool,
     /// The list of resources.
     pub resources: bool,
     /// The list of prompts.

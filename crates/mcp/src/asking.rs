@@ -1,6 +1,9 @@
-//! Asking the client's user something while a request is under way. A call that needs an answer ends with
-//! [`Ask`] and is made again with [`Answers`]; whether the client is asked by a request of ours (the era of
-//! the handshake) or by a result that it comes back from (the modern era) is decided here.
+//! Asking the client something while a request is under way: its user, its model, or itself. A call that needs an
+//! answer ends with [`Ask`] and is made again with [`Answers`]; whether the client is asked by a request of ours (the
+//! era of the handshake) or by a result that it comes back from (the modern era) is decided here.
+
+mod answer;
+mod question;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,6 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+pub use self::answer::{Answer, Answers, Root, Sampled};
+pub use self::question::{Form, Question, Sampling};
 use crate::action::{Abilities, Call};
 use crate::era::modern;
 use crate::jsonrpc::{self, Error};
@@ -21,7 +26,7 @@ pub struct Ask {
     /// The call as it was made.
     pub call: Call,
     /// What to ask, each under a name by which its answer is found.
-    pub forms: Vec<(String, Form)>,
+    pub questions: Vec<(String, Question)>,
     /// How long a client with a handshake may take. What is not answered by then is missing in the answers.
     pub patience: Duration,
     /// The resource that it is about: once that is settled otherwise, the question is taken back.
@@ -31,27 +36,15 @@ pub struct Ask {
     pub state: Option<String>,
 }
 
-/// A question to the user: a sentence, and the fields to fill in as a flat JSON Schema of an object.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Form {
-    pub message: String,
-    pub schema: Value,
-}
-
-/// What came back, by the names under which it was asked. What is missing was not answered.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answers {
-    pub given: BTreeMap<String, Answer>,
-    pub state: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The fields, as the user filled them in. Nobody has checked them yet.
-    Accepted(Map<String, Value>),
-    Declined,
-    /// The user, or the client, made no choice.
-    Cancelled,
+impl Ask {
+    /// Whether a client that can do this can be asked; otherwise, what is missing.
+    pub(crate) fn check(&self, abilities: Abilities) -> Result<(), Error> {
+        let questions = self.questions.iter().map(|(_, question)| question);
+        match question::missing(questions, abilities) {
+            None => Ok(()),
+            Some(missing) => Err(Error::missing_capability(missing)),
+        }
+    }
 }
 
 /// Questions that a client with a handshake has not answered yet.
@@ -74,9 +67,9 @@ impl Asking {
         let answers = Answers { given: BTreeMap::new(), state: ask.state };
         let Ask { call, about, .. } = ask;
         let mut asking = Self { call, about, open: BTreeMap::new(), answers };
-        let requests = ask.forms.into_iter().map(|(name, form)| {
+        let requests = ask.questions.into_iter().map(|(name, question)| {
             let id = new_id(asking.answers.state.as_deref(), &name);
-            let request = jsonrpc::request(&id, METHOD, &form.params(traits));
+            let request = jsonrpc::request(&id, question.method(), &question.params(traits));
             asking.open.insert(id.clone(), name);
             (id, request)
         });
@@ -113,8 +106,6 @@ impl Asking {
     }
 }
 
-const METHOD: &str = "elicitation/create";
-
 /// What a client that has said this can do for us. One that names no way to ask its user means forms.
 pub(crate) fn abilities(capabilities: &Value, traits: &Traits) -> Abilities {
     let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
@@ -126,25 +117,29 @@ pub(crate) fn abilities(capabilities: &Value, traits: &Traits) -> Abilities {
     Abilities { forms, sampling: has("sampling"), roots: has("roots") }
 }
 
-pub(crate) fn cannot_ask() -> Error {
-    Error::missing_capability(json!({"elicitation": {"form": {}}}))
-}
-
-/// The result by which a client of the modern era learns what is wanted.
-pub(crate) fn input_required(server: &Server, ask: Ask) -> String {
+/// The result by which a client of the modern era learns what is wanted. A question or a state must be there, and only
+/// some requests may be answered like this: anything else is the host's mistake.
+pub(crate) fn input_required(server: &Server, ask: Ask) -> Result<String, Error> {
+    let Ask { call, questions, state, .. } = ask;
+    if !call.may_ask() || (questions.is_empty() && state.is_none()) {
+        return Err(Error::internal());
+    }
     let revision = modern::REVISION;
     let traits = revision.traits();
-    let requests = ask.forms.into_iter().map(|(name, form)| {
-        let request = json!({"method": METHOD, "params": form.params(&traits)});
-        (name, request)
-    });
-    let requests: Map<String, Value> = requests.collect();
-    let mut result = json!({"resultType": "input_required", "inputRequests": requests});
-    if let Some(state) = ask.state {
+    let mut result = json!({"resultType": "input_required"});
+    if !questions.is_empty() {
+        let requests = questions.into_iter().map(|(name, question)| {
+            let params = question.params(&traits);
+            (name, json!({"method": question.method(), "params": params}))
+        });
+        let requests: Map<String, Value> = requests.collect();
+        result["inputRequests"] = Value::Object(requests);
+    }
+    if let Some(state) = state {
         result["requestState"] = json!(state);
     }
     result["_meta"] = server.meta(revision);
-    result.to_string()
+    Ok(result.to_string())
 }
 
 /// The answers that a client of the modern era has brought back, if it was asked at all.
@@ -168,39 +163,4 @@ pub(crate) fn brought(params: Option<&RawValue>) -> Result<Option<Answers>, Erro
         given.insert(name, answer);
     }
     Ok(Some(Answers { given, state }))
-}
-
-impl Form {
-    fn params(&self, traits: &Traits) -> Value {
-        let mut params = json!({"message": self.message, "requestedSchema": self.schema});
-        if traits.elicitation_modes {
-            params["mode"] = json!("form");
-        }
-        params
-    }
-}
-
-impl Answer {
-    pub(crate) fn read(raw: &RawValue) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Choice {
-            Accept,
-            Decline,
-            Cancel,
-        }
-        #[derive(Deserialize)]
-        #[serde(expecting = "an object with `action`")]
-        struct Chosen {
-            action: Choice,
-            #[serde(default)]
-            content: Option<Map<String, Value>>,
-        }
-        let Chosen { action, content } = serde_json::from_str(raw.get())?;
-        Ok(match action {
-            Choice::Accept => Self::Accepted(content.unwrap_or_default()),
-            Choice::Decline => Self::Declined,
-            Choice::Cancel => Self::Cancelled,
-        })
-    }
 }

@@ -198,10 +198,13 @@ impl Connection {
             return;
         };
         let Pending { revision, shape, abilities, .. } = pending;
-        let can_ask = abilities.forms;
         let traits = revision.traits();
         let result = match result {
-            Outcome::Ask(ask) if can_ask && !traits.is_modern && !ask.forms.is_empty() => {
+            Outcome::Ask(ask)
+                if !traits.is_modern
+                    && !ask.questions.is_empty()
+                    && ask.check(abilities).is_ok() =>
+            {
                 let salt = self.salt;
                 let new_id = |state: Option<&str>, name: &str| {
                     self.counter += 1;
@@ -228,7 +231,7 @@ impl Connection {
         reply.clear();
         reply.reserve(result.length());
         jsonrpc::begin_result(&id, &mut reply);
-        match outcome(&self.server, revision, shape, can_ask, result, &mut reply) {
+        match outcome(&self.server, revision, shape, abilities, result, &mut reply) {
             Ok(()) => {
                 reply.push('}');
                 self.reply(Some(&id), reply, OK, batch, actions);
@@ -423,7 +426,7 @@ impl Connection {
         if let Some(asking) = &mut pending.asking
             && !asking.answer(&id, result)
         {
-            let warning = "the client could not ask its user; this counts as no choice";
+            let warning = "the client gave no answer that can be read; this counts as no choice";
             actions.push(Action::Warn(warning.to_owned()));
         }
         if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {

@@ -1,8 +1,11 @@
 //! What a server offers, in its own words: tools, resources, prompts. How each revision spells them is
 //! decided here and nowhere else.
 
+mod blocks;
+
 use serde_json::{Map, Value, json};
 
+pub use self::blocks::{Block, Held, Message, ResourceContents, Role};
 use crate::revision::Traits;
 
 /// A tool.
@@ -21,7 +24,8 @@ pub struct About {
     pub title: &'static str,
     pub description: &'static str,
     pub input_schema: Value,
-    pub output_schema: Value,
+    /// What a machine gets, where it gets anything.
+    pub output_schema: Option<Value>,
     pub annotations: Value,
     /// Shown where a revision has a place for them.
     pub examples: Option<Value>,
@@ -43,16 +47,6 @@ pub struct ResourceTemplate {
     pub title: String,
     pub description: String,
     pub mime_type: &'static str,
-}
-
-/// What a resource holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceText {
-    pub uri: String,
-    pub mime_type: &'static str,
-    pub text: String,
-    /// It may be another in a moment, and is not to be kept.
-    pub is_live: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +79,8 @@ impl Tool {
         let mut tool = named(self.name, about.title, traits);
         tool.insert("description".to_owned(), json!(about.description));
         tool.insert("inputSchema".to_owned(), about.input_schema);
-        if traits.output_schema {
-            tool.insert("outputSchema".to_owned(), about.output_schema);
+        if let Some(output_schema) = about.output_schema.filter(|_| traits.output_schema) {
+            tool.insert("outputSchema".to_owned(), output_schema);
         }
         if traits.annotations {
             tool.insert("annotations".to_owned(), about.annotations);
@@ -115,12 +109,6 @@ impl ResourceTemplate {
         template.insert("description".to_owned(), json!(self.description));
         template.insert("mimeType".to_owned(), json!(self.mime_type));
         Value::Object(template)
-    }
-}
-
-impl ResourceText {
-    pub(crate) fn to_json(&self) -> Value {
-        json!({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
     }
 }
 

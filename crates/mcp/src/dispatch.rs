@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{Call, Outcome, Reference, completion};
-use crate::asking::{cannot_ask, input_required};
+use crate::action::{Abilities, Call, Outcome, Reference, completion};
+use crate::asking::input_required;
 use crate::jsonrpc::{Error, params};
 use crate::quote::Quoted;
-use crate::revision::Revision;
+use crate::revision::{Revision, Traits};
 use crate::server::{Caching, Server};
 
 /// What a request leads to.
@@ -158,7 +158,7 @@ pub(crate) fn outcome(
     server: &Server,
     revision: Revision,
     shape: Shape,
-    can_ask: bool,
+    abilities: Abilities,
     outcome: Outcome,
     out: &mut String,
 ) -> Result<(), Error> {
@@ -171,6 +171,16 @@ pub(crate) fn outcome(
         Outcome::Tool { text, structured } => {
             push_tool_result(server, revision, &text, &structured, out);
             return Ok(());
+        }
+        Outcome::Blocks { structured: Some(structured), is_error: false, .. }
+            if shape == Shape::Method =>
+        {
+            out.push_str(&structured.to_string());
+            return Ok(());
+        }
+        Outcome::Blocks { blocks, structured, is_error } => {
+            let blocks = blocks.iter().map(|block| block.to_json(&traits)).collect();
+            (tool_result(blocks, structured, is_error, &traits), Caching::None)
         }
         Outcome::Refused { error, .. } if shape == Shape::Method => return Err(error),
         Outcome::Refused { advice, error } => {
@@ -196,29 +206,33 @@ pub(crate) fn outcome(
             let items = page.items.iter().map(|item| item.to_json(&traits)).collect();
             (listed("prompts", items, page.next), Caching::of(page.is_live))
         }
-        Outcome::Resource(text) => {
-            (json!({"contents": [text.to_json()]}), Caching::of(text.is_live))
+        Outcome::Resource { contents, is_live } => {
+            (json!({"contents": [contents.to_json()]}), Caching::of(is_live))
         }
-        Outcome::Prompt { description, text } => {
-            let content = json!({"type": "text", "text": text});
-            let messages = json!([{"role": "user", "content": content}]);
+        Outcome::Prompt { description, messages } => {
+            let messages = messages.iter().map(|message| message.to_json(&traits));
+            let messages: Vec<Value> = messages.collect();
             (json!({"description": description, "messages": messages}), Caching::None)
         }
         Outcome::Completion { values, total } => (completion(values, total), Caching::None),
         Outcome::NoResource { uri } if traits.is_modern => {
-            return Err(Error::invalid_params(format!("there is no resource `{uri}`")));
+            let details = format!("there is no resource `{uri}`");
+            let data = json!({"details": details, "uri": uri});
+            return Err(Error { data: Some(data), ..Error::invalid_params(details) });
         }
         Outcome::NoResource { uri } => {
             return Err(Error::new(-32002, "Resource not found", json!({"uri": uri})));
         }
         Outcome::BadParams(details) => return Err(Error::invalid_params(details)),
-        Outcome::Ask(_) if !can_ask => return Err(cannot_ask()),
-        Outcome::Ask(ask) if traits.is_modern => {
-            out.push_str(&input_required(server, *ask));
+        Outcome::Ask(ask) => {
+            ask.check(abilities)?;
+            if !traits.is_modern {
+                // A host that asks nothing: clients with a handshake are asked before we come here.
+                return Err(Error::internal());
+            }
+            out.push_str(&input_required(server, *ask)?);
             return Ok(());
         }
-        // A host that asks nothing: clients with a handshake are asked before we come here.
-        Outcome::Ask(_) => return Err(Error::internal()),
         Outcome::Busy => return Err(Error::busy()),
         Outcome::Fault => return Err(Error::internal()),
     };
@@ -256,6 +270,22 @@ fn push_tool_result(
         out.push_str(&format!(r#","resultType":"complete","_meta":{meta}"#));
     }
     out.push('}');
+}
+
+/// What a machine reads is for revisions that have a place for it, and never goes with an error.
+fn tool_result(
+    blocks: Vec<Value>,
+    structured: Option<Value>,
+    is_error: bool,
+    traits: &Traits,
+) -> Value {
+    let mut result = json!({"content": blocks});
+    if is_error {
+        result["isError"] = json!(true);
+    } else if let Some(structured) = structured.filter(|_| traits.structured_content) {
+        result["structuredContent"] = structured;
+    }
+    result
 }
 
 fn failed_tool(texts: &[String]) -> Value {

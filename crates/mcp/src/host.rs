@@ -21,6 +21,8 @@ pub type Begin = Box<dyn FnOnce(Finish) + Send>;
 pub enum News {
     Progress(Progress),
     Log(Log),
+    /// The client may let go for a while, and come back for the rest.
+    HangUp,
     Done(Carried),
 }
 
@@ -40,6 +42,11 @@ impl Finish {
 
     pub fn log(&self, log: Log) {
         self.tell(News::Log(log));
+    }
+
+    /// It will take some time: the client need not wait on the line, where it can come back for the rest.
+    pub fn hang_up(&self) {
+        self.tell(News::HangUp);
     }
 
     pub fn done(mut self, carried: impl Into<Carried>) {

@@ -13,6 +13,7 @@ use crate::action::Reply;
 use crate::era::modern;
 use crate::jsonrpc::{Body, Error, Id, Message, Received, Request, error_over_http};
 use crate::revision::Revision;
+use crate::server::Server;
 
 pub const VERSION: &str = "mcp-protocol-version";
 pub const METHOD: &str = "mcp-method";
@@ -55,7 +56,7 @@ pub enum Legacy {
 }
 
 /// Says what a POST is, or why it is refused.
-pub fn classify(body: &Body<'_>, headers: &impl Headers) -> Result<Kind, Reply> {
+pub fn classify(body: &Body<'_>, headers: &impl Headers, server: &Server) -> Result<Kind, Reply> {
     let version = headers.get(VERSION).map(|version| str::from_utf8(version).unwrap_or("?"));
     // A version that nobody knows is from a time to come.
     let is_modern = version.is_some_and(|version| {
@@ -76,7 +77,7 @@ pub fn classify(body: &Body<'_>, headers: &impl Headers) -> Result<Kind, Reply> 
             None if !is_modern => Ok(legacy(request)),
             meta => {
                 let meta = meta.unwrap_or_default();
-                check(request, headers, version, meta.get(modern::VERSION))
+                check(request, headers, server, version, meta.get(modern::VERSION))
                     .and_then(|()| modern::is_complete(&meta).map(drop))
                     .map(|()| Kind::Modern)
                     .map_err(|error| refused(Some(&request.id), &error))
@@ -132,6 +133,7 @@ fn legacy(request: &Request<'_>) -> Kind {
 fn check(
     request: &Request<'_>,
     headers: &impl Headers,
+    server: &Server,
     version: Option<&str>,
     stated: Option<&serde_json::Value>,
 ) -> Result<(), Error> {
@@ -149,7 +151,39 @@ fn check(
         _ => return Ok(()),
     };
     let named = request.params.and_then(|params| text_field(params, field));
-    agrees("Mcp-Name", headers.get(NAME), named.as_deref())
+    agrees("Mcp-Name", headers.get(NAME), named.as_deref())?;
+    match named {
+        Some(tool) if request.method == "tools/call" => {
+            check_arguments(request, headers, server, &tool)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Most tools want nothing in headers, and their arguments are not looked at here.
+fn check_arguments(
+    request: &Request<'_>,
+    headers: &impl Headers,
+    server: &Server,
+    tool: &str,
+) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    struct Fields {
+        // Arguments of another kind are another error, and nobody's header says them.
+        #[serde(default)]
+        arguments: serde_json::Value,
+    }
+    let mirrored = server.mirrored(tool);
+    if mirrored.is_empty() {
+        return Ok(());
+    }
+    let fields = request.params.and_then(|params| serde_json::from_str(params.get()).ok());
+    let arguments = fields.map(|Fields { arguments }| arguments);
+    let arguments = match arguments {
+        Some(serde_json::Value::Object(arguments)) => arguments,
+        _ => serde_json::Map::new(),
+    };
+    mirrored.iter().try_for_each(|mirrored| mirrored.check(&arguments, headers))
 }
 
 /// A field of the parameters, where it is a text.

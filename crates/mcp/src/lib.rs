@@ -12,6 +12,7 @@ mod host;
 pub mod http;
 mod jsonrpc;
 mod listening;
+mod mirrored;
 mod quote;
 mod revision;
 mod server;
@@ -20,7 +21,7 @@ pub use action::{
     Abilities, Action, Call, Caller, Changed, Level, Log, Outcome, Progress, Reference, Reply,
     Ticket,
 };
-pub use asking::{Answer, Answers, Ask, Form};
+pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling};
 pub use connection::{Connection, Handshake, Peer, Transport};
 pub use host::{Begin, Carried, Finish, News, Work, guarded};
 pub use jsonrpc::{Body, Error, Id, params};

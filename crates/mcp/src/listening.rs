@@ -28,6 +28,11 @@ impl Connection {
             actions.push(Action::Notify(jsonrpc::notification(method, &params)));
         };
         let by_handshake = self.hears_by_handshake();
+        // What was not promised is not told.
+        let tools = changed.tools && self.server.tools_change;
+        if by_handshake && tools {
+            notify("notifications/tools/list_changed", json!({}));
+        }
         if by_handshake && changed.resources {
             notify("notifications/resources/list_changed", json!({}));
         }
@@ -40,6 +45,9 @@ impl Connection {
         for listener in &self.listeners {
             let meta = listener.meta();
             let wants = |name: &str| listener.filter[name] == true;
+            if tools && wants("toolsListChanged") {
+                notify("notifications/tools/list_changed", json!({"_meta": meta}));
+            }
             if changed.resources && wants("resourcesListChanged") {
                 notify("notifications/resources/list_changed", json!({"_meta": meta}));
             }

@@ -25,8 +25,12 @@ pub struct Traits {
     pub annotations: bool,
     /// There is a capability for completion; where there is none, it is answered all the same.
     pub completions_capability: bool,
+    /// Sounds can be said.
+    pub audio: bool,
     /// Results of tools carry `structuredContent`.
     pub structured_content: bool,
+    /// A resource can be pointed at, without what it holds.
+    pub resource_links: bool,
     /// Tools, resources and prompts carry a `title`.
     pub titles: bool,
     /// `serverInfo` may say more than name and version.
@@ -70,7 +74,9 @@ impl Revision {
             batches: false,
             annotations: false,
             completions_capability: false,
+            audio: false,
             structured_content: false,
+            resource_links: false,
             titles: false,
             described_info: true,
             bad_arguments_are_results: false,
@@ -87,6 +93,7 @@ impl Revision {
             batches: true,
             annotations: true,
             completions_capability: true,
+            audio: true,
             list_changed: true,
             progress: true,
             described_info: false,
@@ -98,6 +105,7 @@ impl Revision {
             name: "2025-06-18",
             batches: false,
             structured_content: true,
+            resource_links: true,
             titles: true,
             elicitation: true,
             output_schema: true,

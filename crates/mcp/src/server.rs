@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::content::Tool;
+use crate::mirrored::Mirrored;
 use crate::revision::Revision;
 
 /// How long a client may keep a list, in milliseconds. Changes are notified besides.
@@ -22,7 +23,11 @@ pub struct Server {
     pub tools: Vec<Tool>,
     /// Calls write lines for the client's log.
     pub logs: bool,
+    /// The list of tools may be another while we run.
+    pub tools_change: bool,
     lists: [OnceLock<String>; 5],
+    /// By tool, in their order.
+    mirrored: OnceLock<Vec<Vec<Mirrored>>>,
 }
 
 impl Server {
@@ -42,12 +47,24 @@ impl Server {
             instructions,
             tools,
             logs: false,
+            tools_change: false,
             lists: Default::default(),
+            mirrored: OnceLock::new(),
         }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// The arguments of a tool that stand in headers too.
+    pub(crate) fn mirrored(&self, tool: &str) -> &[Mirrored] {
+        let at = self.tools.iter().position(|own| own.name == tool);
+        let all = self.mirrored.get_or_init(|| {
+            let schemas = self.tools.iter().map(|tool| (tool.about)().input_schema);
+            schemas.map(|schema| Mirrored::all(&schema)).collect()
+        });
+        at.and_then(|at| all.get(at)).map_or(&[], Vec::as_slice)
     }
 
     /// The result of `tools/list`, as JSON.
@@ -75,7 +92,7 @@ impl Server {
         let traits = revision.traits();
         let changed = traits.list_changed;
         let mut capabilities = json!({
-            "tools": {"listChanged": false},
+            "tools": {"listChanged": changed && self.tools_change},
             "resources": {"subscribe": true, "listChanged": changed},
             "prompts": {"listChanged": changed},
         });

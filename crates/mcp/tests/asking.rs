@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "a test reads the official schemas")]
 
-use std::path::Path;
+#[path = "support/schemas.rs"]
+mod schemas;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use mcp::{
     Abilities, Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress,
     Reply, Server, Ticket, Transport,
 };
+use schemas::valid;
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -23,7 +26,7 @@ fn connection() -> Connection {
         title: "Asks",
         description: "Wants to know something",
         input_schema: json!({"type": "object"}),
-        output_schema: json!({"type": "object"}),
+        output_schema: Some(json!({"type": "object"})),
         annotations: json!({}),
         examples: None,
     };
@@ -83,13 +86,13 @@ fn ask(call: Call) -> Outcome {
         message: message.to_owned(),
         schema: json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}),
     };
-    let forms = vec![
-        ("name".to_owned(), form("Who are you?", "name")),
-        ("colour".to_owned(), form("Which colour?", "colour")),
+    let questions = vec![
+        ("name".to_owned(), form("Who are you?", "name").into()),
+        ("colour".to_owned(), form("Which colour?", "colour").into()),
     ];
     Outcome::Ask(Box::new(Ask {
         call,
-        forms,
+        questions,
         patience: PATIENCE,
         about: Some("gate:1".to_owned()),
         state: Some("s1".to_owned()),
@@ -366,19 +369,4 @@ fn progress_is_told_to_who_wants_to_hear_it() {
         connection.progress(ticket, &progress(3.0), &mut actions);
         assert!(actions.is_empty(), "nothing more is said of what is answered");
     }
-}
-
-/// Holds a message against a revision's official schema, where that is at hand.
-fn valid(revision: &str, definition: &str, message: &Value) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/mcp-schema");
-    let Ok(text) = std::fs::read(folder.join(format!("{revision}.json"))) else {
-        return;
-    };
-    let mut schema: Value = serde_json::from_slice(&text).unwrap();
-    let place = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
-    assert!(schema[place].get(definition).is_some(), "{revision} has no {definition}");
-    schema["allOf"] = json!([{"$ref": format!("#/{place}/{definition}")}]);
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(message).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{revision} {definition}: {errors:?}\n{message}");
 }

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp::content::{About, Page, ResourceText, Tool};
+use mcp::content::{About, Block, Held, Message, Page, ResourceContents, Tool};
 use mcp::{
-    Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Reply, Server, Ticket,
-    Transport,
+    Action, Ask, Call, Changed, Connection, Error, Form, Outcome, Progress, Question, Reply,
+    Server, Ticket, Transport,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -155,7 +155,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn outcome_of(how: u8) -> Outcome {
     let texts = || ("text".to_owned(), r#"{"a":1}"#.to_owned());
     let error = || Error::new(-32001, "Workflow not found", json!({"workflowId": "x"}));
-    match how % 14 {
+    match how % 16 {
         0..=2 => Outcome::Tool { text: texts().0.into(), structured: texts().1 },
         3 => Outcome::Refused { advice: texts().0, error: error() },
         4 => Outcome::BadArguments(texts().0),
@@ -164,28 +164,38 @@ fn outcome_of(how: u8) -> Outcome {
             next: Some("next".to_owned()),
             is_live: true,
         }),
-        6 => Outcome::Resource(ResourceText {
-            uri: texts().0,
-            mime_type: "a/b",
-            text: texts().0,
-            is_live: false,
-        }),
+        6 => {
+            let held = Held::Bytes(vec![7]);
+            let contents = ResourceContents { uri: texts().0, mime_type: "a/b", held };
+            Outcome::Resource { contents, is_live: false }
+        }
         7 => Outcome::Completion { values: Vec::new(), total: 0 },
         8 => Outcome::NoResource { uri: texts().0 },
         9 => Outcome::BadParams(texts().0),
         10 => Outcome::Busy,
         11 | 12 => {
             let form = || Form { message: texts().0, schema: json!({"type": "object"}) };
-            let forms = ["q", "r"].map(|name| (name.to_owned(), form()));
-            let forms = forms.into_iter().take(usize::from(how % 3)).collect();
+            let other = if how > 128 { Question::Roots } else { form().into() };
+            let questions = [("q", form().into()), ("r", other)];
+            let questions = questions.map(|(name, question)| (name.to_owned(), question));
+            let questions = questions.into_iter().take(usize::from(how % 3)).collect();
             Outcome::Ask(Box::new(Ask {
-                call: Call::ListTemplates,
-                forms,
+                call: Call::ReadResource { uri: texts().0 },
+                questions,
                 patience: Duration::ZERO,
                 about: (how == 11).then(|| "a:b".to_owned()),
                 state: None,
             }))
         }
+        13 => Outcome::Blocks {
+            blocks: vec![Block::Text(texts().0)],
+            structured: Some(json!({"a": 1})),
+            is_error: how > 128,
+        },
+        14 => Outcome::Prompt {
+            description: texts().0,
+            messages: vec![Message::user(Block::Text(texts().0))],
+        },
         _ => Outcome::Fault,
     }
 }
@@ -195,7 +205,7 @@ fn server() -> Arc<Server> {
         title: "Waits",
         description: "Waits",
         input_schema: json!({"type": "object"}),
-        output_schema: json!({"type": "object"}),
+        output_schema: Some(json!({"type": "object"})),
         annotations: json!({}),
         examples: None,
     };
@@ -368,7 +378,7 @@ impl World {
                     // The host may be too late with it: it stays among those that it will finish.
                 }
                 // Every request has an id of its own here.
-                Action::Warn(warning) => assert!(warning.contains("could not ask"), "{warning}"),
+                Action::Warn(warning) => assert!(warning.contains("no choice"), "{warning}"),
                 Action::Close => self.is_closed = true,
             }
         }

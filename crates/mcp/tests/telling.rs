@@ -14,7 +14,7 @@ fn connection(transport: Transport) -> Connection {
         title: "Direct",
         description: "A method of its own",
         input_schema: json!({"type": "object"}),
-        output_schema: json!({"type": "object"}),
+        output_schema: Some(json!({"type": "object"})),
         annotations: json!({}),
         examples: None,
     };
@@ -239,4 +239,42 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(answer[0]["method"], "notifications/subscriptions/acknowledged");
     let answer = ask(&mut connection, "subscriptions/listen", &listen(uris(401)));
     assert_eq!(answer[0]["error"]["code"], -32602);
+}
+
+#[test]
+fn changes_of_tools_are_told_where_they_were_promised() {
+    let server = |tools_change: bool| {
+        let mut server = Server::new("test", "Test", "1.0.0", "For a test", "None", Vec::new());
+        server.tools_change = tools_change;
+        Arc::new(server)
+    };
+    let told = |connection: &mut Connection| {
+        let mut actions = Vec::new();
+        let changed = Changed { tools: true, ..Changed::default() };
+        connection.changed(&changed, &mut actions);
+        shown(actions)
+    };
+    let list_changed = |params: Value| json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": params});
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        for tools_change in [false, true] {
+            let mut connection = Connection::new(server(tools_change), Transport::Http);
+            let promised = tools_change && version != "2024-11-05";
+            let capabilities = initialize(&mut connection, version);
+            assert_eq!(capabilities["tools"]["listChanged"], promised, "{version}");
+            let expected = promised.then(|| list_changed(json!({})));
+            assert_eq!(told(&mut connection), expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+    for (tools_change, wanted) in [(true, true), (true, false), (false, true)] {
+        let mut connection = Connection::new(server(tools_change), Transport::Http);
+        let wanted = json!({"promptsListChanged": true, "toolsListChanged": wanted});
+        let params = json!({"_meta": meta(), "notifications": wanted});
+        let acknowledged = ask(&mut connection, "subscriptions/listen", &params).remove(0);
+        let is_told = tools_change && wanted["toolsListChanged"] == true;
+        let agreed = acknowledged["params"]["notifications"].get("toolsListChanged");
+        assert_eq!(agreed, is_told.then_some(&json!(true)));
+        let name = json!({"io.modelcontextprotocol/subscriptionId": "subscriptions/listen"});
+        let expected = is_told.then(|| list_changed(json!({"_meta": name})));
+        assert_eq!(told(&mut connection), expected.into_iter().collect::<Vec<_>>());
+    }
 }

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use mcp::{
-    Action, Body, Call, Caller, Carried, Connection, Finish, News, Outcome, Peer, Reply, Ticket,
-    guarded,
+    Action, Body, Call, Caller, Carried, Changed, Connection, Finish, News, Outcome, Peer, Reply,
+    Ticket, guarded,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::handshake_token;
 use crate::host::Host;
 use crate::limits::STREAM_TIME;
 use crate::routes::Request;
@@ -30,6 +31,8 @@ pub(crate) struct Exchange<H: Host> {
     /// What was asked, with when we give it up, and under which ids.
     asked: Vec<(Instant, Ticket)>,
     asked_ids: Vec<String>,
+    /// The client may go for now, if it can come back.
+    hangs_up: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +72,7 @@ impl<H: Host> Exchange<H> {
             news: None,
             asked: Vec::new(),
             asked_ids: Vec::new(),
+            hangs_up: false,
         }
     }
 
@@ -186,6 +190,7 @@ impl<H: Host> Exchange<H> {
                 self.connection.progress(ticket, &progress, &mut self.actions);
             }
             News::Log(log) => self.connection.log(ticket, &log, &mut self.actions),
+            News::HangUp => self.hangs_up = true,
             News::Done(carried) => {
                 self.running.retain(|running| running.ticket != ticket);
                 self.carried(ticket, carried);
@@ -209,6 +214,20 @@ impl<H: Host> Exchange<H> {
         }
     }
 
+    /// Something has changed. A client with a handshake hears of it on a stream of its own, and nothing twice; here it
+    /// is only let off a question that somebody else has answered.
+    fn changed(&mut self, changed: &Changed, client: &Client) {
+        match client {
+            Client::Modern => self.connection.changed(changed, &mut self.actions),
+            Client::Handshaken { .. } if changed.settled.is_empty() => {}
+            Client::Handshaken { .. } => {
+                let settled = changed.settled.clone();
+                let changed = Changed { settled, ..Changed::default() };
+                self.connection.changed(&changed, &mut self.actions);
+            }
+        }
+    }
+
     /// Gives up on a client that takes too long to answer.
     fn give_up(&mut self) {
         let now = Instant::now();
@@ -221,7 +240,8 @@ impl<H: Host> Exchange<H> {
     pub(crate) async fn run(mut self, stream: Arc<Stream>, client: Client) {
         let service = Arc::clone(&self.service);
         let (mailbox, mut mail) = unbounded_channel();
-        if let Client::Handshaken(Some(request)) = &client {
+        let request = client.request();
+        if let Some(request) = &request {
             service.routes.expect_cancel(request.clone(), mailbox.clone());
         }
         let mut feed = service.feed.listen();
@@ -230,13 +250,22 @@ impl<H: Host> Exchange<H> {
         let Some(mut news) = self.news.take() else { return };
         let ends_at = Instant::now() + STREAM_TIME;
         let mut routed = Vec::new();
+        // Only the first event of such a stream tells how to come back, whatever has been said.
+        let handshake = self.connection.handshake();
+        let resumes = handshake.is_some_and(|had| had.revision.traits().sse_priming);
         loop {
             self.act();
             for id in self.asked_ids.drain(..) {
-                service.routes.expect_answer(id.clone(), mailbox.clone());
-                routed.push(id);
+                // Only a client with a handshake is asked this way.
+                if let Client::Handshaken { client, .. } = &client {
+                    service.routes.expect_answer(*client, id.clone(), mailbox.clone());
+                    routed.push(id);
+                }
             }
             self.flush(&stream);
+            if std::mem::take(&mut self.hangs_up) && resumes {
+                stream.hang_up();
+            }
             if self.is_over() {
                 break;
             }
@@ -246,7 +275,7 @@ impl<H: Host> Exchange<H> {
                 biased;
                 Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
                 Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
-                Ok(changed) = feed.recv() => self.connection.changed(&changed, &mut self.actions),
+                Ok(changed) = feed.recv() => self.changed(&changed, &client),
                 () = until(give_up_at) => self.give_up(),
                 () = stream.abandoned(), if client == Client::Modern => {
                     self.connection.close(&mut self.actions);
@@ -257,8 +286,10 @@ impl<H: Host> Exchange<H> {
                 () = sleep_until(ends_at), if listens => self.connection.close(&mut self.actions),
             }
         }
-        service.routes.forget_answers(&routed);
-        if let Client::Handshaken(Some(request)) = &client {
+        if let Client::Handshaken { client, .. } = client {
+            service.routes.forget_answers(client, routed);
+        }
+        if let Some(request) = &request {
             service.routes.forget_request(request, &mailbox);
         }
         stream.end();
@@ -270,8 +301,17 @@ impl<H: Host> Exchange<H> {
 pub(crate) enum Client {
     /// Who goes away takes the request back.
     Modern,
-    /// Who goes away may come back; this is how the request is taken back.
-    Handshaken(Option<Request>),
+    /// Who goes away may come back, and takes a request back by its id.
+    Handshaken { client: handshake_token::Id, request: Option<mcp::Id> },
+}
+
+impl Client {
+    fn request(&self) -> Option<Request> {
+        match self {
+            Self::Handshaken { client, request: Some(id) } => Some((*client, id.clone())),
+            Self::Handshaken { request: None, .. } | Self::Modern => None,
+        }
+    }
 }
 
 /// For ever, where there is no time.

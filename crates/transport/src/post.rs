@@ -40,7 +40,7 @@ pub(crate) async fn post<H: Host>(
     let bytes = &read.bytes;
     service.host.heard(bytes);
     let body = mcp::Body::read(strip_mark(bytes));
-    let kind = match mcp::http::classify(&body, &Named(headers)) {
+    let kind = match mcp::http::classify(&body, &Named(headers), &service.host.server()) {
         Ok(kind) => kind,
         Err(reply) => {
             service.host.said(&reply.text);
@@ -82,7 +82,7 @@ pub(crate) async fn post<H: Host>(
         Kind::Legacy(kind) => {
             let had = service.handshake(headers, principal)?;
             let request = match kind {
-                Legacy::Answer(id) if service.routes.answer(&id, bytes.clone()) => {
+                Legacy::Answer(id) if service.routes.answer(had.id, &id, bytes.clone()) => {
                     return Ok(answer::empty(StatusCode::ACCEPTED));
                 }
                 Legacy::Cancelled(id) => {
@@ -101,7 +101,7 @@ pub(crate) async fn post<H: Host>(
                 AtOnce::GoesOn => {
                     let stream = service.new_stream(request.as_ref());
                     service.peers.keep(had.id, &stream);
-                    let client = Client::Handshaken(request.map(|id| (had.id, id)));
+                    let client = Client::Handshaken { client: had.id, request };
                     let running = exchange.run(Arc::clone(&stream), client);
                     let (own, saying) = (Arc::clone(service), Arc::clone(&stream));
                     tokio::spawn(async move {

@@ -17,8 +17,8 @@ pub(crate) struct Routes(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By the ids of our own requests.
-    asked: HashMap<String, Mailbox>,
+    /// By the client, and the id of our own request to it.
+    asked: HashMap<(handshake_token::Id, String), Mailbox>,
     under_way: HashMap<Request, Mailbox>,
 }
 
@@ -26,8 +26,8 @@ struct Inner {
 pub(crate) type Request = (handshake_token::Id, mcp::Id);
 
 impl Routes {
-    pub(crate) fn expect_answer(&self, id: String, mailbox: Mailbox) {
-        self.inner().asked.insert(id, mailbox);
+    pub(crate) fn expect_answer(&self, client: handshake_token::Id, id: String, mailbox: Mailbox) {
+        self.inner().asked.insert((client, id), mailbox);
     }
 
     pub(crate) fn expect_cancel(&self, request: Request, mailbox: Mailbox) {
@@ -35,11 +35,11 @@ impl Routes {
     }
 
     /// Whether somebody here has asked.
-    pub(crate) fn answer(&self, id: &mcp::Id, body: Bytes) -> bool {
+    pub(crate) fn answer(&self, client: handshake_token::Id, id: &mcp::Id, body: Bytes) -> bool {
         let Ok(id) = serde_json::from_str::<String>(id.as_json()) else {
             return false;
         };
-        let mailbox = self.inner().asked.remove(&id);
+        let mailbox = self.inner().asked.remove(&(client, id));
         mailbox.is_some_and(|mailbox| mailbox.send(body).is_ok())
     }
 
@@ -50,10 +50,10 @@ impl Routes {
         }
     }
 
-    pub(crate) fn forget_answers(&self, ids: &[String]) {
+    pub(crate) fn forget_answers(&self, client: handshake_token::Id, ids: Vec<String>) {
         let mut inner = self.inner();
         for id in ids {
-            inner.asked.remove(id);
+            inner.asked.remove(&(client, id));
         }
     }
 

@@ -174,11 +174,17 @@ impl<H: Host> Service<H> {
 
     pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
         let logs = self.host.server().logs;
+        let log_level = had.filter(|_| logs).and_then(|had| self.peers.log_level(&had.id));
+        Peer { log_level, ..self.unknown_peer(principal, had) }
+    }
+
+    /// One that nothing is kept for yet. Whoever makes it holds all that is kept, so nothing is looked up here.
+    fn unknown_peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
         Peer {
             principal: principal.map(|principal| Arc::clone(&principal.name)),
             handshake: had.map(|had| had.handshake),
             salt: u128::from(self.salt) << 64 | u128::from(self.number()),
-            log_level: had.filter(|_| logs).and_then(|had| self.peers.log_level(&had.id)),
+            log_level: None,
         }
     }
 
@@ -192,7 +198,7 @@ impl<H: Host> Service<H> {
         principal: Option<&Principal>,
         had: &Had,
     ) -> (Connection, Arc<Stream>) {
-        let peer = self.peer(principal, Some(had));
+        let peer = self.unknown_peer(principal, Some(had));
         (Connection::over_http(self.host.server(), peer), self.new_stream(None))
     }
 

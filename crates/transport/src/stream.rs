@@ -34,6 +34,8 @@ struct Inner {
     /// The answer, as long as nothing else was said and nobody reads yet.
     reply: Option<Reply>,
     is_over: bool,
+    /// Whoever has read everything so far is let go.
+    hangs_up: bool,
     /// Readers so far. Only the newest is given anything.
     readers: u64,
     waker: Option<Waker>,
@@ -90,6 +92,13 @@ impl Stream {
         }
     }
 
+    /// Lets the reader go once it has read what there is. It comes back for the rest.
+    pub(crate) fn hang_up(&self) {
+        let mut inner = self.inner();
+        inner.hangs_up = true;
+        inner.wake();
+    }
+
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.is_over = true;
@@ -111,7 +120,9 @@ impl Stream {
         let mut inner = self.inner();
         match inner.reply.take() {
             Some(reply) => Poll::Ready(First::Answer(reply)),
-            None if !inner.events.is_empty() || inner.first > 1 => Poll::Ready(First::Events),
+            None if !inner.events.is_empty() || inner.first > 1 || inner.hangs_up => {
+                Poll::Ready(First::Events)
+            }
             None if inner.is_over => Poll::Ready(First::Nothing),
             None => {
                 inner.waker = Some(context.waker().clone());
@@ -149,7 +160,7 @@ impl Stream {
         if let Some(text) = inner.events.get(at) {
             return Poll::Ready(Some((number, text.clone())));
         }
-        if inner.is_over {
+        if inner.is_over || std::mem::take(&mut inner.hangs_up) {
             return Poll::Ready(None);
         }
         inner.waker = Some(context.waker().clone());
@@ -274,6 +285,21 @@ mod tests {
         assert_eq!(read.len(), 1);
         assert!(read[0].1.starts_with('y'));
         assert!(stream.inner().is_over);
+    }
+
+    #[test]
+    fn a_reader_that_is_let_go_reads_on_later() {
+        let stream = Stream::new(7, None);
+        let mut context = Context::from_waker(Waker::noop());
+        stream.hang_up();
+        assert!(matches!(stream.poll_first(&mut context), Poll::Ready(First::Events)));
+        let first = stream.attach();
+        stream.push("a".to_owned());
+        let mut next = |reader, from| stream.poll_next(reader, from, &mut context);
+        assert_eq!(next(first, 1), Poll::Ready(Some((1, "a".to_owned()))));
+        assert_eq!(next(first, 2), Poll::Ready(None), "it has read everything, and may go");
+        let second = stream.attach();
+        assert_eq!(next(second, 2), Poll::Pending, "who comes back stays");
     }
 
     #[test]

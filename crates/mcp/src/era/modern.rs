@@ -68,7 +68,7 @@ pub(crate) fn request(
     }
     match &*request.method {
         "server/discover" => Ok(Step::Answer(discover(&connection.server))),
-        "subscriptions/listen" => listen(request),
+        "subscriptions/listen" => listen(&connection.server, request),
         method => shared(&connection.server, REVISION, method, request.params),
     }
 }
@@ -98,13 +98,14 @@ fn discover(server: &Server) -> String {
 }
 
 /// Which notifications the client wants, less those that we never send.
-fn listen(request: &Request<'_>) -> Result<Step, Error> {
+fn listen(server: &Server, request: &Request<'_>) -> Result<Step, Error> {
     let fields: Value = params(request.params)?;
     let Some(Value::Object(wanted)) = fields.get("notifications") else {
         return Err(Error::invalid_params("notifications is required"));
     };
     let mut filter = json!({});
-    for name in ["promptsListChanged", "resourcesListChanged"] {
+    let tools = server.tools_change.then_some("toolsListChanged");
+    for name in ["promptsListChanged", "resourcesListChanged"].into_iter().chain(tools) {
         match wanted.get(name) {
             None | Some(Value::Bool(false)) => {}
             Some(Value::Bool(true)) => filter[name] = json!(true),

@@ -2,7 +2,10 @@
 //! command that a client offers to its user.
 
 use catalog::Snapshot;
-use mcp::content::{Page, Prompt, PromptArgument, Resource, ResourceTemplate, ResourceText};
+use mcp::content::{
+    Block, Held, Message, Page, Prompt, PromptArgument, Resource, ResourceContents,
+    ResourceTemplate,
+};
 use mcp::{Outcome, Reference};
 use workflow::Workflow;
 
@@ -75,7 +78,8 @@ pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {
     };
     match text {
         Some(text) => {
-            Outcome::Resource(ResourceText { uri, mime_type: JSON, text, is_live: false })
+            let contents = ResourceContents { uri, mime_type: JSON, held: Held::Text(text) };
+            Outcome::Resource { contents, is_live: false }
         }
         None => Outcome::NoResource { uri },
     }
@@ -143,7 +147,8 @@ pub(super) fn get_prompt(
          what you produce with `workflow_advance`, which hands you the next one, and go on until it is complete.\n",
         workflow.id
     ));
-    Outcome::Prompt { description: workflow.description.to_string(), text }
+    let messages = vec![Message::user(Block::Text(text))];
+    Outcome::Prompt { description: workflow.description.to_string(), messages }
 }
 
 /// Ids that begin with what is typed; the arguments of prompts are free text.

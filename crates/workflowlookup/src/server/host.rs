@@ -94,5 +94,5 @@ pub(crate) fn changed(change: &catalog::Change) -> mcp::Changed {
     let touched = change.added.iter().chain(&change.changed).chain(&change.removed);
     let uris = touched.map(|id| catalogue::uri(id)).collect();
     let (resources, prompts) = (change.lists, change.lists);
-    mcp::Changed { resources, prompts, uris, settled: Vec::new() }
+    mcp::Changed { resources, prompts, uris, ..mcp::Changed::default() }
 }

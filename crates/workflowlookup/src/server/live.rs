@@ -73,8 +73,8 @@ fn changed(open: &Open, changes: &[Change]) -> Changed {
     };
     Changed {
         resources: changes.iter().any(is_listed),
-        prompts: false,
         uris: uris(&mut changes.iter()),
         settled: uris(&mut changes.iter().filter(is_settled)),
+        ..Changed::default()
     }
 }

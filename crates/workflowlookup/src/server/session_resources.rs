@@ -1,7 +1,7 @@
 //! Sessions as resources: `session://{id}` by template, and the running ones of the caller in the list.
 
 use mcp::Outcome;
-use mcp::content::{Resource, ResourceTemplate, ResourceText};
+use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
 
 use super::tools::status;
 use crate::app::App;
@@ -67,7 +67,10 @@ pub(super) fn read(app: &App, uri: String) -> Outcome {
         Err(error) => return fault(&crate::sessions::refusal(id, error)),
     };
     match status::resource(&open, &session) {
-        Ok(text) => Outcome::Resource(ResourceText { uri, mime_type: JSON, text, is_live: true }),
+        Ok(text) => {
+            let contents = ResourceContents { uri, mime_type: JSON, held: Held::Text(text) };
+            Outcome::Resource { contents, is_live: true }
+        }
         Err(refusal) => fault(&refusal),
     }
 }

@@ -451,6 +451,8 @@ impl<'a> Session<'a> {
                     self.connection.progress(ticket, &progress, &mut self.actions);
                     continue;
                 }
+                // There is one line, and it stays.
+                CallNews::HangUp => continue,
                 CallNews::Log(log) => {
                     self.connection.log(ticket, &log, &mut self.actions);
                     continue;

@@ -30,7 +30,7 @@ fn tool(name: &'static str) -> Tool {
         title: "Tool",
         description: "For a test",
         input_schema: json!({"type": "object"}),
-        output_schema: json!({"type": "object"}),
+        output_schema: None,
         annotations: json!({}),
         examples: None,
     };
@@ -65,11 +65,11 @@ impl Client {
                     "asks" => {
                         let form =
                             Form { message: "Well?".to_owned(), schema: json!({"type": "object"}) };
-                        let forms = vec![("well".to_owned(), form)];
+                        let questions = vec![("well".to_owned(), form.into())];
                         let patience = Duration::from_millis(300);
                         Outcome::Ask(Box::new(Ask {
                             call,
-                            forms,
+                            questions,
                             patience,
                             about: None,
                             state: None,

@@ -34,7 +34,7 @@ pub(super) fn ask(handing_in: &HandingIn, arguments: &RawValue, session: &Sessio
     let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: NAME, arguments, is_method: false },
-        forms: vec![(QUESTION.to_owned(), form(session, &handing_in.submission))],
+        questions: vec![(QUESTION.to_owned(), form(session, &handing_in.submission).into())],
         patience: PATIENCE,
         about: Some(session_resources::uri(&session.id)),
         state: Some(state),
@@ -179,7 +179,7 @@ impl Ruling {
                 Some(Self { is_approved, reason })
             }
             Answer::Declined => Some(Self { is_approved: false, reason: None }),
-            Answer::Cancelled => None,
+            Answer::Cancelled | Answer::Sampled(_) | Answer::Roots(_) => None,
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn about() -> About {
             "additionalProperties": false,
         }),
         // The full schema is a resource: here it would cost more than all the rest of the list.
-        output_schema: json!({
+        output_schema: Some(json!({
             "type": "object",
             "properties": {
                 "id": {"type": "string"},
@@ -37,7 +37,7 @@ pub(super) fn about() -> About {
                 "steps": {"type": "array", "items": {"type": "object"}},
             },
             "required": ["id", "name", "description", "version", "steps"],
-        }),
+        })),
         annotations: read_only(),
         examples: Some(json!({
             "request": {"method": "workflow_get", "params": {"id": "ai-task-implementation"}},

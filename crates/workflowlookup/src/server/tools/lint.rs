@@ -28,14 +28,14 @@ pub(super) fn about() -> About {
             "required": ["definition"],
             "additionalProperties": false,
         }),
-        output_schema: json!({
+        output_schema: Some(json!({
             "type": "object",
             "properties": {
                 "usable": {"type": "boolean"},
                 "findings": {"type": "array", "items": {"type": "object"}},
             },
             "required": ["usable", "findings"],
-        }),
+        })),
         annotations: read_only(),
         examples: None,
     }

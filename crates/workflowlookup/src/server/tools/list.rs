@@ -38,7 +38,7 @@ pub(super) fn about() -> About {
             "required": [],
             "additionalProperties": false,
         }),
-        output_schema: json!({
+        output_schema: Some(json!({
             "type": "object",
             "properties": {
                 "workflows": {
@@ -58,7 +58,7 @@ pub(super) fn about() -> About {
                 "nextCursor": {"type": "string"},
             },
             "required": ["workflows"],
-        }),
+        })),
         annotations: read_only(),
         examples: Some(json!({
             "request": {"method": "workflow_list", "params": {}},

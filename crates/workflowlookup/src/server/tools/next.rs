@@ -47,7 +47,7 @@ pub(super) fn about() -> About {
             "required": ["workflowId", "completedSteps"],
             "additionalProperties": false,
         }),
-        output_schema: json!({
+        output_schema: Some(json!({
             "type": "object",
             "properties": {
                 "step": {
@@ -68,7 +68,7 @@ pub(super) fn about() -> About {
                 "state": {"type": "object", "description": "Merge into context"},
             },
             "required": ["step", "guidance", "isComplete"],
-        }),
+        })),
         annotations: read_only(),
         examples: Some(json!({
             "request": {"method": "workflow_next", "params": {

@@ -115,7 +115,7 @@ pub(super) fn about_session(
         description,
         input_schema,
         // A list of sessions has nothing of this, so nothing is required.
-        output_schema: json!({"type": "object", "properties": properties}),
+        output_schema: Some(json!({"type": "object", "properties": properties})),
         annotations,
         examples: None,
     }

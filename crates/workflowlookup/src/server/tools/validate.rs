@@ -35,7 +35,7 @@ pub(super) fn about() -> About {
             "required": ["workflowId", "stepId", "output"],
             "additionalProperties": false,
         }),
-        output_schema: json!({
+        output_schema: Some(json!({
             "type": "object",
             "properties": {
                 "valid": {"type": "boolean"},
@@ -43,7 +43,7 @@ pub(super) fn about() -> About {
                 "suggestions": {"type": "array", "items": {"type": "string"}},
             },
             "required": ["valid"],
-        }),
+        })),
         annotations: read_only(),
         examples: Some(json!({
             "request": {"method": "workflow_validate", "params": {
