@@ -10,18 +10,17 @@ use axum::response::Response;
 use crate::answer::Refused;
 use crate::events::{Events, Reading};
 use crate::handshake_token::Id;
-use crate::host::Host;
+use crate::host::{Host, Principal};
 use crate::metrics::Metrics;
 use crate::post::accepts;
 use crate::service::Service;
 use crate::stream::LastEvent;
 
-pub(crate) async fn get<H: Host>(
+pub(crate) fn get<H: Host>(
     service: &Arc<Service<H>>,
     parts: &Parts,
+    principal: Option<&Principal>,
 ) -> Result<Response, Refused> {
-    let principal = service.admit(parts).await?;
-    let principal = principal.as_ref();
     if !accepts(&parts.headers, "text/event-stream") {
         return Err(Refused::NotAcceptable("`text/event-stream`"));
     }

@@ -13,6 +13,7 @@ mod get;
 mod guard;
 mod handshake_token;
 mod host;
+mod impatient;
 pub mod limits;
 mod metrics;
 mod peers;

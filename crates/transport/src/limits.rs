@@ -17,6 +17,9 @@ pub const HEADERS_MAX: usize = 100;
 /// How long they may take to arrive, and how long a connection may be idle between two requests.
 pub const HEADERS_TIME: Duration = Duration::from_secs(30);
 
+/// How long a client may take nothing of what it is sent.
+pub const WRITE_TIME: Duration = Duration::from_secs(60);
+
 /// How many connections are held at once. Whoever comes then waits to be accepted.
 pub const CONNECTIONS_MAX: usize = 16_384;
 /// How many requests are under way at once, in all and for one principal.

@@ -97,11 +97,17 @@ impl Peers {
     /// Keeps a stream for a client that loses its connection.
     pub(crate) fn keep(&self, id: Id, stream: &Arc<Stream>) {
         self.inner().answering.insert(stream.number(), (id, Arc::clone(stream)));
+        if stream.is_over() {
+            self.answered(stream);
+        }
     }
 
-    /// That stream has been said to its end.
+    /// A stream has been said to its end. It is kept for a while, if it is kept at all.
     pub(crate) fn answered(&self, stream: &Stream) {
         let mut inner = self.inner();
+        if !inner.answering.contains_key(&stream.number()) {
+            return;
+        }
         inner.answered.push_back((Instant::now(), stream.number()));
         let mut bytes: usize = inner.answering.values().map(|(_, stream)| stream.bytes()).sum();
         while inner.answered.len() > ANSWERED_MAX || bytes > ANSWERED_BYTES_MAX {

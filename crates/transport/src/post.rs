@@ -24,10 +24,9 @@ use crate::stream::{First, Stream};
 pub(crate) async fn post<H: Host>(
     service: &Arc<Service<H>>,
     parts: &Parts,
+    principal: Option<&Principal>,
     body: Body,
 ) -> Result<Response, Refused> {
-    let principal = service.admit(parts).await?;
-    let principal = principal.as_ref();
     let headers = &parts.headers;
     if !is_json(headers) {
         return Err(Refused::UnsupportedMediaType);
@@ -62,7 +61,7 @@ pub(crate) async fn post<H: Host>(
                         running.await;
                         drop((place, read));
                     });
-                    let response = respond(service, principal, &stream, Reading::Once).await;
+                    let response = respond(service, principal, &stream, Reading::Once, None).await;
                     abandoned.not_any_more();
                     response
                 }
@@ -100,7 +99,6 @@ pub(crate) async fn post<H: Host>(
                 AtOnce::Nothing => Ok(answer::empty(StatusCode::ACCEPTED)),
                 AtOnce::GoesOn => {
                     let stream = service.new_stream(request.as_ref());
-                    service.peers.keep(had.id, &stream);
                     let client = Client::Handshaken { client: had.id, request };
                     let running = exchange.run(Arc::clone(&stream), client);
                     let (own, saying) = (Arc::clone(service), Arc::clone(&stream));
@@ -111,7 +109,7 @@ pub(crate) async fn post<H: Host>(
                     });
                     let primes = had.handshake.revision.traits().sse_priming;
                     let reading = if primes { Reading::Primed } else { Reading::Resumable };
-                    respond(service, principal, &stream, reading).await
+                    respond(service, principal, &stream, reading, Some(&had)).await
                 }
             }
         }
@@ -138,6 +136,7 @@ async fn respond<H: Host>(
     principal: Option<&Principal>,
     stream: &Arc<Stream>,
     reading: Reading,
+    had: Option<&Had>,
 ) -> Result<Response, Refused> {
     let first = poll_fn(|context| stream.poll_first(context));
     match tokio::time::timeout(SILENCE, first).await {
@@ -145,6 +144,9 @@ async fn respond<H: Host>(
         Ok(First::Nothing) => Ok(answer::empty(StatusCode::ACCEPTED)),
         Ok(First::Events) | Err(_) => {
             let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
+            if let Some(had) = had {
+                service.peers.keep(had.id, stream);
+            }
             Ok(Events::after(Arc::clone(stream), 0, reading, principal, place))
         }
     }

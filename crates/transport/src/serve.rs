@@ -14,8 +14,9 @@ use tokio::time::{interval, sleep, timeout};
 
 use crate::exchange::told;
 use crate::host::Host;
+use crate::impatient::Impatient;
 use crate::limits::{
-    CONNECTIONS_MAX, DRAIN_TIME, HEADERS_BYTES_MAX, HEADERS_MAX, HEADERS_TIME, SWEEP,
+    CONNECTIONS_MAX, DRAIN_TIME, HEADERS_BYTES_MAX, HEADERS_MAX, HEADERS_TIME, SWEEP, WRITE_TIME,
 };
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -84,7 +85,10 @@ async fn connection<H: Host>(
         .header_read_timeout(HEADERS_TIME)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(
+            TokioIo::new(Impatient::new(stream, WRITE_TIME)),
+            TowerToHyperService::new(router),
+        );
     tokio::pin!(connection);
     let mut draining = service.draining();
     let served = tokio::select! {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -247,15 +247,32 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
         Method::OPTIONS => "OPTIONS",
         _ => "other",
     };
+    let begun = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
+    let mut principal = None;
     let served = match method {
-        "POST" => post::post(&service, &parts, body).await,
-        "GET" => getting::get(&service, &parts).await,
-        "DELETE" => delete(&service, &parts).await,
         "OPTIONS" => preflight(&service, &parts),
-        _ => Err(Refused::MethodNotAllowed),
+        "other" => Err(Refused::MethodNotAllowed),
+        _ => match service.admit(&parts).await {
+            Err(refused) => Err(refused),
+            Ok(admitted) => {
+                principal = admitted;
+                let principal = principal.as_ref();
+                match method {
+                    "POST" => post::post(&service, &parts, principal, body).await,
+                    "GET" => getting::get(&service, &parts, principal),
+                    _ => delete(&service, &parts, principal),
+                }
+            }
+        },
     };
     let mut response = served.unwrap_or_else(Refused::response);
-    service.metrics.responded(method, response.status().as_u16());
+    let status = response.status().as_u16();
+    service.metrics.responded(method, status);
+    if let Some(begun) = begun {
+        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let principal = principal.as_ref().map_or("anybody", |principal| &*principal.name);
+        tracing::info!(method, status, principal, micros);
+    }
     if let Some(origin) = service.options.allowed.named(&parts.headers) {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -267,9 +284,12 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
 }
 
 /// A client says goodbye.
-async fn delete<H: Host>(service: &Arc<Service<H>>, parts: &Parts) -> Result<Response, Refused> {
-    let principal = service.admit(parts).await?;
-    let had = service.handshake(&parts.headers, principal.as_ref())?;
+fn delete<H: Host>(
+    service: &Service<H>,
+    parts: &Parts,
+    principal: Option<&Principal>,
+) -> Result<Response, Refused> {
+    let had = service.handshake(&parts.headers, principal)?;
     service.end_handshake(&had);
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

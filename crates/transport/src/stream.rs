@@ -105,6 +105,10 @@ impl Stream {
         inner.wake();
     }
 
+    pub(crate) fn is_over(&self) -> bool {
+        self.inner().is_over
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.inner().bytes
     }
