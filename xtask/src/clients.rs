@@ -1,5 +1,6 @@
-//! The MCP clients that the tests run: fetched from their registries into `target/clients/`, exactly as
-//! their lock files say, and kept there until those change. Tests are told where by `WORKFLOWLOOKUP_CLIENTS`.
+//! The MCP clients that the tests run, and the official conformance suite: fetched from their registries into
+//! `target/clients/`, exactly as their lock files say, and kept there until those change. Tests are told where by
+//! `WORKFLOWLOOKUP_CLIENTS`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +11,7 @@ use crate::{root, run};
 
 /// The oldest Node that the TypeScript SDK runs on.
 const NODE: u32 = 20;
-/// The oldest Node that the Inspector is made for.
+/// The oldest Node that the Inspector is made for. The conformance suite runs on the same one.
 const INSPECTOR_NODE: (u32, u32) = (22, 19);
 /// The oldest Python 3 that the Python SDK runs on.
 const PYTHON: u32 = 10;
@@ -25,6 +26,7 @@ pub(crate) fn install() -> Result<PathBuf, String> {
     let clients = std::path::absolute(target.join("clients")).map_err(|error| error.to_string())?;
     npm(&clients.join("typescript"), "typescript", None, || Ok(()))?;
     inspector(&clients.join("inspector"), &node)?;
+    npm(&clients.join("conformance"), "conformance", None, || Ok(()))?;
     python(&clients.join("python"), &python_version)?;
     Ok(clients)
 }

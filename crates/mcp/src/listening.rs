@@ -18,12 +18,7 @@ pub(crate) struct Listener {
 impl Connection {
     /// Tells who wants to know.
     pub fn changed(&mut self, changed: &Changed, actions: &mut Vec<Action>) {
-        let settled =
-            self.asked_about().filter(|(_, uri)| changed.settled.iter().any(|s| s == uri));
-        let settled: Vec<Ticket> = settled.map(|(ticket, _)| ticket).collect();
-        for ticket in settled {
-            self.give_up(ticket, actions);
-        }
+        self.settled(changed, actions);
         let mut notify = |method: &str, params: Value| {
             actions.push(Action::Notify(jsonrpc::notification(method, &params)));
         };
@@ -58,6 +53,16 @@ impl Connection {
             {
                 notify("notifications/resources/updated", json!({"_meta": meta, "uri": uri}));
             }
+        }
+    }
+
+    /// Takes back the questions that are settled. For who answers a call while another tells its client what changed.
+    pub fn settled(&mut self, changed: &Changed, actions: &mut Vec<Action>) {
+        let settled =
+            self.asked_about().filter(|(_, uri)| changed.settled.iter().any(|s| s == uri));
+        let settled: Vec<Ticket> = settled.map(|(ticket, _)| ticket).collect();
+        for ticket in settled {
+            self.give_up(ticket, actions);
         }
     }
 

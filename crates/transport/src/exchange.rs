@@ -214,17 +214,11 @@ impl<H: Host> Exchange<H> {
         }
     }
 
-    /// Something has changed. A client with a handshake hears of it on a stream of its own, and nothing twice; here it
-    /// is only let off a question that somebody else has answered.
+    /// A client with a handshake has a stream for what it did not ask for, and is told there and nowhere else.
     fn changed(&mut self, changed: &Changed, client: &Client) {
         match client {
             Client::Modern => self.connection.changed(changed, &mut self.actions),
-            Client::Handshaken { .. } if changed.settled.is_empty() => {}
-            Client::Handshaken { .. } => {
-                let settled = changed.settled.clone();
-                let changed = Changed { settled, ..Changed::default() };
-                self.connection.changed(&changed, &mut self.actions);
-            }
+            Client::Handshaken { .. } => self.connection.settled(changed, &mut self.actions),
         }
     }
 

@@ -77,15 +77,18 @@ pub(crate) fn run(
         documents: chosen.documents,
     };
     let serving = http::begin(&host, options, wire_log)?;
+    // With standard input, it listens to signals itself.
+    let signals = if arguments.stdio { None } else { Some(serving.signals()?) };
     let message = format!("listening on http://{}/mcp", serving.address);
     let hint = needs.then_some("every request needs a token: `Authorization: Bearer …`");
     terminal.complain(DIM, "workflowlookup", &message, hint)?;
-    if arguments.stdio {
-        let served = stdio::serve(&host, Catalogue::Loaded, open_log()?);
-        serving.end();
-        served?;
-    } else {
-        serving.until_signal()?;
+    match signals {
+        Some(signals) => serving.until(signals),
+        None => {
+            let served = stdio::serve(&host, Catalogue::Loaded, open_log()?);
+            serving.end();
+            served?;
+        }
     }
     Ok(Outcome::Good)
 }

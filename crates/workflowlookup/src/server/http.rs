@@ -11,7 +11,7 @@ use mcp::{Call, Caller, Carried, Server};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use transport::{Allowed, Denied, Feed, Options, Principal, Service};
@@ -86,21 +86,31 @@ pub(crate) fn begin(
     Ok(Serving { runtime, address, stop, served, watch })
 }
 
+/// What tells us to end.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
 impl Serving {
+    /// Signals do not end the process from now on, but wait to be looked at. To be called before anybody is told that
+    /// we serve.
+    pub(crate) fn signals(&self) -> io::Result<Signals> {
+        let _inside = self.runtime.enter();
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Signals { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
+    }
+
     /// Goes on until a signal comes, and lets what is under way come to its end.
-    pub(crate) fn until_signal(self) -> io::Result<()> {
+    pub(crate) fn until(self, mut signals: Signals) {
         self.runtime.block_on(async {
-            let mut terminate = signal(SignalKind::terminate())?;
-            let mut interrupt = signal(SignalKind::interrupt())?;
             tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+                _ = signals.terminate.recv() => {}
+                _ = signals.interrupt.recv() => {}
             }
-            io::Result::Ok(())
-        })?;
+        });
         tracing::info!("a signal tells us to end");
         self.end();
-        Ok(())
     }
 
     pub(crate) fn end(self) {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::agent::LETTER;
+use super::http_server::Listening;
 use super::transcripts::PATIENCE;
 use super::{Done, Place, repository};
 
@@ -26,24 +27,17 @@ const STEPS_MAX: usize = 20;
 #[test]
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_typescript_sdk() {
-    let folder = installed("typescript");
-    // Node looks for packages beside the script.
-    for script in ["connect.mjs", "gate.mjs", "walk.mjs"] {
-        fs::copy(scripts().join("typescript").join(script), folder.join(script)).unwrap();
-    }
-    let reports = ["v1", "v2", "v2-auto"].map(|way| {
-        let node = |script: &str| {
-            let mut node = Command::new(node());
-            node.arg(folder.join(script)).args([way, SERVER]);
-            node
-        };
-        let mut walking = node("walk.mjs");
-        walking.arg(walk().to_string());
-        let connected = seen_by_all(&report(walking, &Place::new()));
-        assert_eq!(seen_at_the_gate(&report(node("gate.mjs"), &with_a_gate())), connected);
-        format!("{way}: {connected}")
-    });
-    insta::assert_snapshot!(reports.join("\n"), @"
+    insta::assert_snapshot!(typescript(Reached::Stdio), @"
+    v1: workflowlookup [VERSION], revision 2025-11-25
+    v2: workflowlookup [VERSION], revision 2025-11-25
+    v2-auto: workflowlookup [VERSION], revision 2026-07-28
+    ");
+}
+
+#[test]
+#[ignore = "needs the clients that `cargo xtask test` installs"]
+fn the_typescript_sdk_over_http() {
+    insta::assert_snapshot!(typescript(Reached::Http), @"
     v1: workflowlookup [VERSION], revision 2025-11-25
     v2: workflowlookup [VERSION], revision 2025-11-25
     v2-auto: workflowlookup [VERSION], revision 2026-07-28
@@ -53,22 +47,86 @@ fn the_typescript_sdk() {
 #[test]
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_python_sdk() {
-    let reports = ["legacy", "auto"].map(|mode| {
-        let python = |script: &str| {
-            let mut python = Command::new(installed("python").join("bin/python"));
-            python.arg(scripts().join("python").join(script)).args([mode, SERVER]);
-            python
-        };
-        let mut walking = python("walk.py");
-        walking.arg(walk().to_string());
-        let connected = seen_by_all(&report(walking, &Place::new()));
-        assert_eq!(seen_at_the_gate(&report(python("gate.py"), &with_a_gate())), connected);
-        format!("{mode}: {connected}")
-    });
-    insta::assert_snapshot!(reports.join("\n"), @"
+    insta::assert_snapshot!(python(Reached::Stdio), @"
     legacy: workflowlookup [VERSION], revision 2025-11-25
     auto: workflowlookup [VERSION], revision 2026-07-28
     ");
+}
+
+#[test]
+#[ignore = "needs the clients that `cargo xtask test` installs"]
+fn the_python_sdk_over_http() {
+    insta::assert_snapshot!(python(Reached::Http), @"
+    legacy: workflowlookup [VERSION], revision 2025-11-25
+    auto: workflowlookup [VERSION], revision 2026-07-28
+    ");
+}
+
+/// How a client gets to the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// It starts it.
+    Stdio,
+    /// It runs already, and is found by its URL.
+    Http,
+}
+
+fn typescript(reached: Reached) -> String {
+    let folder = installed("typescript");
+    // Node looks for packages beside the script. A rename, because another test may read it now.
+    for script in ["connect.mjs", "gate.mjs", "walk.mjs"] {
+        let copy = tempfile::NamedTempFile::new_in(&folder).unwrap();
+        fs::copy(scripts().join("typescript").join(script), copy.path()).unwrap();
+        copy.persist(folder.join(script)).unwrap();
+    }
+    let reports = ["v1", "v2", "v2-auto"].map(|way| {
+        let node = |script: &str, server: &str| {
+            let mut node = Command::new(node());
+            node.arg(folder.join(script).with_extension("mjs")).args([way, server]);
+            node
+        };
+        format!("{way}: {}", walks_and_waits(reached, node))
+    });
+    reports.join("\n")
+}
+
+fn python(reached: Reached) -> String {
+    let reports = ["legacy", "auto"].map(|mode| {
+        let python = |script: &str, server: &str| {
+            let mut python = Command::new(installed("python").join("bin/python"));
+            let script = scripts().join("python").join(script).with_extension("py");
+            python.arg(script).args([mode, server]);
+            python
+        };
+        format!("{mode}: {}", walks_and_waits(reached, python))
+    });
+    reports.join("\n")
+}
+
+/// A client walks a workflow, and takes a session through a gate. What is left of both says how it was connected.
+fn walks_and_waits(reached: Reached, client: impl Fn(&str, &str) -> Command) -> String {
+    let walking = |server: &str| {
+        let mut walking = client("walk", server);
+        walking.arg(walk().to_string());
+        walking
+    };
+    let connected = seen_by_all(&report_of(reached, &Place::new(), walking));
+    let waiting = |server: &str| client("gate", server);
+    assert_eq!(seen_at_the_gate(&report_of(reached, &with_a_gate(), waiting)), connected);
+    connected
+}
+
+/// What a client prints that is told where the server is.
+fn report_of(reached: Reached, place: &Place, client: impl Fn(&str) -> Command) -> String {
+    match reached {
+        Reached::Stdio => report(client(SERVER), place),
+        Reached::Http => {
+            let server = Listening::start(place);
+            let report = report(client(&server.url()), place);
+            assert_eq!(server.end(), [""; 0], "nothing was worth a word");
+            report
+        }
+    }
 }
 
 /// Holds a report against what every client sees. The line that is left says how it is connected.

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+use super::http_server::Listening;
 use super::transcripts::Process;
 use super::{Place, definition};
 
@@ -165,4 +166,12 @@ fn a_log_that_nobody_reads_keeps_nobody_waiting() {
     assert_eq!(output.lines().count(), 3001);
     writer.join().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Whoever reads where we listen may tell us to end that very moment.
+#[test]
+fn a_signal_right_after_the_start_is_a_good_end() {
+    for _ in 0..10 {
+        Listening::start(&Place::new()).end();
+    }
 }

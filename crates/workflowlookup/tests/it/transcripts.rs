@@ -1,8 +1,8 @@
-//! Golden transcripts: `tests/transcripts/*.txt`, played against the real process. Lines starting `>` go
-//! in, `<` are expected back, `#` explains. `"$name"` takes what stands there, for the lines that follow. They are written by hand and never rewritten. What goes over the
-//! wire is also held against the official schema of its revision, where that is at hand.
+//! Golden transcripts: `tests/transcripts/*.txt`, played against the real process, over stdio and over HTTP. What their
+//! lines mean is in `script.rs`. `"$name"` takes what stands there, for the lines that follow. They are written by hand
+//! and never rewritten. What goes over the wire is also held against the official schema of its revision, where that is
+//! at hand.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,9 +15,15 @@ use serde_json::{Value, json};
 
 use super::{Place, definition};
 
+mod over_http;
+mod pattern;
 mod schemas;
+mod script;
 
+use over_http::OverHttp;
+use pattern::{Names, filled_in, fits, take_names};
 use schemas::{against_output_schemas, against_schemas};
+use script::{Line, Transport};
 
 /// Much longer than any answer takes: a test that waits this long has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,17 +48,7 @@ impl Process {
     }
 
     pub(super) fn start_with(place: Place, arguments: &[&str]) -> Self {
-        fs::write(place.root.path().join("outside.json"), "{}").unwrap();
-        for entry in fs::read_dir(folder().join("workflows")).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            place.write(&format!("workflows/{name}"), fs::read(&path).unwrap());
-        }
-        let link = |to: &str, name: &str| {
-            std::os::unix::fs::symlink(to, place.project().join("workflows").join(name)).unwrap();
-        };
-        link("../../outside.json", "leads-out.json");
-        link("nowhere.json", "dangling.json");
+        let place = furnished(place);
         let mut command = place.command(arguments);
         command.stderr(Stdio::null());
         let mut process = Self::spawn(command);
@@ -135,106 +131,154 @@ impl Drop for Process {
     }
 }
 
+/// Puts the workflows into a place that the transcripts speak of.
+fn furnished(place: Place) -> Place {
+    fs::write(place.root.path().join("outside.json"), "{}").unwrap();
+    for entry in fs::read_dir(folder().join("workflows")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        place.write(&format!("workflows/{name}"), fs::read(&path).unwrap());
+    }
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, place.project().join("workflows").join(name)).unwrap();
+    };
+    link("../../outside.json", "leads-out.json");
+    link("nowhere.json", "dangling.json");
+    place
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
 }
 
-/// What was given names in a transcript: ids that are random.
-type Names = HashMap<String, String>;
-
-/// A line of a transcript with the names that are known filled in.
-fn filled_in(line: &str, names: &Names) -> String {
-    names.iter().fold(line.to_owned(), |line, (name, value)| line.replace(name, value))
-}
-
-/// Takes what stands where a name stands in what is expected.
-fn take_names(expected: &Value, actual: &Value, names: &mut Names) {
-    match (expected, actual) {
-        (Value::String(name), Value::String(value)) if name.starts_with('$') => {
-            names.insert(name.clone(), value.clone());
-        }
-        (Value::Array(expected), Value::Array(actual)) => {
-            expected.iter().zip(actual).for_each(|(e, a)| take_names(e, a, names));
-        }
-        (Value::Object(expected), Value::Object(actual)) => {
-            let both = expected.iter().filter_map(|(name, e)| Some((e, actual.get(name)?)));
-            both.for_each(|(e, a)| take_names(e, a, names));
-        }
-        _ => {}
-    }
-}
-
-/// Whether an answer is the expected one. `"…"` stands for any string, `{"…": "…"}` for any object, and
-/// as the last item of an array for whatever else it holds. A text that is JSON is compared as such.
-fn fits(expected: &Value, actual: &Value) -> bool {
-    match (expected, actual) {
-        (Value::String(expected), Value::String(actual)) if expected.starts_with('{') => {
-            let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-            parsed(expected).zip(parsed(actual)).is_some_and(|(e, a)| fits(&e, &a))
-        }
-        (Value::String(expected), Value::String(actual)) => expected == "…" || expected == actual,
-        (Value::Array(expected), Value::Array(actual)) => match expected.split_last() {
-            Some((last, expected)) if last == "…" => {
-                expected.len() <= actual.len() && expected.iter().zip(actual).all(both)
-            }
-            _ => expected.len() == actual.len() && expected.iter().zip(actual).all(both),
-        },
-        (Value::Object(expected), Value::Object(actual)) => {
-            let is_any = expected.len() == 1 && expected.contains_key("…");
-            is_any
-                || expected.len() == actual.len()
-                    && expected.iter().all(|(name, value)| {
-                        actual.get(name).is_some_and(|actual| fits(value, actual))
-                    })
-        }
-        _ => expected == actual,
-    }
-}
-
-fn both((expected, actual): (&Value, &Value)) -> bool {
-    fits(expected, actual)
-}
-
 /// Plays a transcript; what went over the wire, and what did not come out as written.
-fn play(text: &str) -> (Vec<Said>, String) {
-    let mut process = Process::start();
+fn play(text: &str, transport: Transport) -> (Vec<Said>, String) {
+    let mut player = match transport {
+        Transport::Stdio => Player::Stdio(Process::start()),
+        Transport::Http => Player::Http(Box::new(OverHttp::start())),
+    };
     let mut wire = Vec::new();
     let mut wrong = String::new();
     let mut names = Names::new();
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = &*filled_in(line, &names);
-        if let Some(line) = line.strip_prefix("> ") {
-            process.send(line);
-            wire.extend(serde_json::from_str(line).map(Said::ToServer));
-        } else if let Some(line) = line.strip_prefix("< ") {
-            let expected: Value = serde_json::from_str(line)
-                .unwrap_or_else(|error| panic!("line {number} is not JSON: {error}"));
-            let Some(actual) = process.receive() else {
-                writeln!(wrong, "line {number}: nothing came back any more").unwrap();
-                break;
-            };
-            take_names(&expected, &actual, &mut names);
-            let expected = serde_json::from_str(&filled_in(line, &names)).unwrap();
-            if !fits(&expected, &actual) {
-                writeln!(wrong, "line {number}:\n  expected {expected}\n  actual   {actual}")
-                    .unwrap();
+        match Line::read(line, transport).unwrap_or_else(|| panic!("line {number}: {line}")) {
+            Line::Nothing => {}
+            Line::Send(message) => {
+                player.send(message);
+                wire.extend(serde_json::from_str(message).map(Said::ToServer));
             }
-            wire.push(Said::ToClient(actual));
-        } else {
-            assert!(line.is_empty() || line.starts_with('#'), "line {number}: {line}");
+            Line::Expect { status, message } => {
+                let parsed = |message: &str| {
+                    serde_json::from_str(message)
+                        .unwrap_or_else(|error| panic!("line {number} is not JSON: {error}"))
+                };
+                let expected = player.instead_of(parsed(message));
+                let Some(Heard { status: heard, message: actual }) = player.receive(&expected)
+                else {
+                    writeln!(wrong, "line {number}: nothing came back any more").unwrap();
+                    break;
+                };
+                let status = status.or_else(|| player.usual_status(&expected));
+                if heard.is_some() && heard != status {
+                    writeln!(wrong, "line {number}: status {heard:?}, not {status:?}").unwrap();
+                }
+                take_names(&expected, &actual, &mut names);
+                let expected = player.instead_of(parsed(&filled_in(message, &names)));
+                if !fits(&expected, &actual) {
+                    writeln!(wrong, "line {number}:\n  expected {expected}\n  actual   {actual}")
+                        .unwrap();
+                }
+                wire.push(Said::ToClient(actual));
+            }
+            line => player.act(&line),
         }
     }
-    process.input = None;
-    if let Some(more) = process.receive() {
-        writeln!(wrong, "at the end:\n  unexpected {more}").unwrap();
-    } else if process.wait().code() != Some(0) {
-        writeln!(wrong, "at the end: the exit status is not 0").unwrap();
+    let at_the_end = player.end();
+    if !at_the_end.is_empty() {
+        writeln!(wrong, "at the end: {at_the_end}").unwrap();
     }
     (wire, wrong)
 }
 
-/// Plays the transcripts whose names begin so.
+/// What came back.
+struct Heard {
+    /// Of the response that it came in, over HTTP.
+    status: Option<u16>,
+    /// Null where a response has no body.
+    message: Value,
+}
+
+/// Who plays.
+enum Player {
+    Stdio(Process),
+    Http(Box<OverHttp>),
+}
+
+impl Player {
+    fn send(&mut self, message: &str) {
+        match self {
+            Self::Stdio(process) => process.send(message),
+            Self::Http(client) => client.send(message),
+        }
+    }
+
+    /// What only HTTP knows.
+    fn act(&mut self, line: &Line<'_>) {
+        let Self::Http(client) = self else { panic!("{line:?} is for HTTP") };
+        match line {
+            Line::Close(id) => client.close(id),
+            Line::Terminate => client.terminate(),
+            Line::Unknown(methods) => client.set_unknown(methods),
+            Line::Send(_) | Line::Expect { .. } | Line::Nothing => {}
+        }
+    }
+
+    fn instead_of(&self, expected: Value) -> Value {
+        match self {
+            Self::Stdio(_) => expected,
+            Self::Http(client) => client.instead_of(expected),
+        }
+    }
+
+    /// The next message from where the expected one has to come; none when nothing comes any more.
+    fn receive(&mut self, expected: &Value) -> Option<Heard> {
+        match self {
+            Self::Stdio(process) => {
+                process.receive().map(|message| Heard { status: None, message })
+            }
+            Self::Http(client) => client.receive(expected),
+        }
+    }
+
+    /// The status that such a message comes with, where there is one.
+    fn usual_status(&self, expected: &Value) -> Option<u16> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(client) => Some(client.usual_status(expected)),
+        }
+    }
+
+    /// Ends the input, or the server: what is wrong with that.
+    fn end(self) -> String {
+        match self {
+            Self::Stdio(mut process) => {
+                process.input = None;
+                if let Some(more) = process.receive() {
+                    return format!("unexpected {more}");
+                }
+                match process.wait().code() {
+                    Some(0) => String::new(),
+                    _ => "the exit status is not 0".to_owned(),
+                }
+            }
+            Self::Http(client) => client.end(),
+        }
+    }
+}
+
+/// Plays the transcripts whose names begin so, over one transport and the other.
 fn check(prefix: &str) {
     let mut wrong = String::new();
     let mut count = 0;
@@ -245,17 +289,19 @@ fn check(prefix: &str) {
             continue;
         }
         count += 1;
-        let (wire, mut faults) = play(&fs::read_to_string(&path).unwrap());
-        faults.push_str(&against_schemas(&wire));
-        faults.push_str(&against_output_schemas(&wire));
-        if !faults.is_empty() {
-            writeln!(wrong, "{name}\n{faults}").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        for transport in [Transport::Stdio, Transport::Http] {
+            let (wire, mut faults) = play(&text, transport);
+            faults.push_str(&against_schemas(&wire));
+            faults.push_str(&against_output_schemas(&wire));
+            if !faults.is_empty() {
+                writeln!(wrong, "{name} over {transport:?}\n{faults}").unwrap();
+            }
         }
     }
     assert!(count > 0, "no transcript begins with {prefix}");
     assert!(wrong.is_empty(), "{wrong}");
 }
-
 #[test]
 fn the_first_specification() {
     check("seeds-");
@@ -269,29 +315,6 @@ fn every_revision() {
 #[test]
 fn sessions() {
     check("session-");
-}
-
-#[test]
-fn a_pattern_fits_what_it_says_and_nothing_else() {
-    for (expected, actual, is_fit) in [
-        (json!("…"), json!("x"), true),
-        (json!("…"), json!(1), false),
-        (json!({"…": "…"}), json!({"a": 1}), true),
-        (json!({"…": "…"}), json!([]), false),
-        (json!(["…"]), json!([1, 2]), true),
-        (json!(["…"]), json!({}), false),
-        (json!([1, "…"]), json!([1, 2, 3]), true),
-        (json!([1, "…"]), json!([2, 3]), false),
-        (json!({"a": 1}), json!({"a": 1, "b": 2}), false),
-        (json!({"a": 1, "b": 2}), json!({"a": 1}), false),
-        (json!([1]), json!([1, 2]), false),
-        (json!(null), json!(0), false),
-        (json!(r#"{"a": "…", "b": 1}"#), json!(r#"{"b":1,"a":"x"}"#), true),
-        (json!(r#"{"a": 1}"#), json!(r#"{"a":2}"#), false),
-        (json!(r#"{"a": 1}"#), json!("a"), false),
-    ] {
-        assert_eq!(fits(&expected, &actual), is_fit, "{expected} {actual}");
-    }
 }
 
 /// A new file is served without a word on the first revision, which promises none, and told on others.

@@ -3,17 +3,28 @@ that can ask its user, then with one that cannot. `gate.mjs` and `gate.rs` do th
 
     python gate.py MODE SERVER
 
-MODE is as in `walk.py`.
+MODE and SERVER are as in `walk.py`.
 """
 
 import asyncio
+import logging
 import sys
 import warnings
 
+from anyio import BrokenResourceError, ClosedResourceError
 from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
 warnings.simplefilter("error")
+
+
+def is_worth_saying(record):
+    """What arrives over HTTP while a client closes finds nobody to read it, and the SDK complains."""
+    kind = record.exc_info and record.exc_info[0]
+    return kind not in (BrokenResourceError, ClosedResourceError)
+
+
+logging.getLogger("mcp.client.streamable_http").addFilter(is_worth_saying)
 
 
 def user(*decisions):
@@ -69,9 +80,11 @@ class Agent:
 
 
 async def main(mode, server):
+    is_url = server.startswith("http:")
+    where = server if is_url else StdioServerParameters(command=server, args=["serve"])
+
     def connect(asked=None):
-        parameters = StdioServerParameters(command=server, args=["serve"])
-        return Client(parameters, mode=mode, elicitation_callback=asked)
+        return Client(where, mode=mode, elicitation_callback=asked)
 
     too_slow = {"decision": "reject", "reason": "too slow"}
     async with connect(user(too_slow, {"decision": "approve"})) as client:

@@ -4,7 +4,8 @@ meets errors, and prints what it saw. `walk.mjs` and `rmcp.rs` do the same and m
     python walk.py MODE SERVER WALK
 
 MODE is `legacy` (with a handshake) or `auto` (the SDK finds out whether the server speaks the revision
-without one). WALK is JSON; `clients.rs` makes it.
+without one). SERVER is a command to start, or the URL of a server that runs already. WALK is JSON; `clients.rs`
+makes it.
 """
 
 import asyncio
@@ -115,8 +116,9 @@ async def session(client, workflow, outputs, learned):
 
 
 async def main(mode, server, walk):
-    parameters = StdioServerParameters(command=server, args=["serve"])
-    async with Client(parameters, mode=mode) as client:
+    is_url = server.startswith("http:")
+    where = server if is_url else StdioServerParameters(command=server, args=["serve"])
+    async with Client(where, mode=mode) as client:
         await session(client, **json.loads(walk))
 
 

@@ -3,7 +3,7 @@
 //
 //   node gate.mjs WAY SERVER
 //
-// WAY is as in `connect.mjs`.
+// WAY and SERVER are as in `connect.mjs`.
 
 import assert from "node:assert/strict";
 import { connect } from "./connect.mjs";

@@ -3,7 +3,7 @@
 //
 //   node walk.mjs WAY SERVER WALK
 //
-// WAY is as in `connect.mjs`. WALK is JSON; `clients.rs` makes it.
+// WAY and SERVER are as in `connect.mjs`. WALK is JSON; `clients.rs` makes it.
 
 import assert from "node:assert/strict";
 import { connect } from "./connect.mjs";

@@ -8,25 +8,30 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{Done, Place, SERVER, STEPS_MAX, WORKFLOW, installed, merge, node, run, text_of, walk};
+use crate::http_server::Listening;
 
 #[test]
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_inspector_in_each_era() {
-    let connected = ["legacy", "auto", "modern"].map(|era| {
-        let inspector = Inspector::new(era);
-        let session = inspector.ask(&["--method", "initialize"]);
-        let revision = text_of(&session["protocolVersion"]);
-        // This error has another code in each revision. The Inspector prints the message only.
-        let lost = inspector.run(&["--method", "resources/read", "--uri", "workflow://lost"]);
-        let error: Value = serde_json::from_str(&lost.stderr).unwrap();
-        let message = text_of(&error["error"]["message"]);
-        format!("{era}: revision {revision}, no such resource: exit {}, {message}", lost.status)
-    });
-    insta::assert_snapshot!(connected.join("\n"), @"
-    legacy: revision 2025-11-25, no such resource: exit 1, Resource not found
-    auto: revision 2026-07-28, no such resource: exit 1, Invalid params
-    modern: revision 2026-07-28, no such resource: exit 1, Invalid params
-    ");
+    for connect in [Inspector::new, Inspector::over_http] {
+        let connected = ["legacy", "auto", "modern"].map(|era| {
+            let inspector = connect(era);
+            let session = inspector.ask(&["--method", "initialize"]);
+            let revision = text_of(&session["protocolVersion"]);
+            // This error has another code in each revision. The Inspector prints the message only.
+            let lost = inspector.run(&["--method", "resources/read", "--uri", "workflow://lost"]);
+            let error: Value = serde_json::from_str(&lost.stderr).unwrap();
+            let message = text_of(&error["error"]["message"]);
+            format!("{era}: revision {revision}, no such resource: exit {}, {message}", lost.status)
+        });
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(connected.join("\n"), @"
+            legacy: revision 2025-11-25, no such resource: exit 1, Resource not found
+            auto: revision 2026-07-28, no such resource: exit 1, Invalid params
+            modern: revision 2026-07-28, no such resource: exit 1, Invalid params
+            ");
+        }
+    }
 }
 
 #[test]
@@ -39,6 +44,18 @@ fn the_inspector_by_the_revision_with_a_handshake() {
 #[ignore = "needs the clients that `cargo xtask test` installs"]
 fn the_inspector_by_the_revision_without_a_handshake() {
     walks(&Inspector::new("modern"));
+}
+
+#[test]
+#[ignore = "needs the clients that `cargo xtask test` installs"]
+fn the_inspector_over_http_with_a_handshake() {
+    walks(&Inspector::over_http("legacy"));
+}
+
+#[test]
+#[ignore = "needs the clients that `cargo xtask test` installs"]
+fn the_inspector_over_http_without_a_handshake() {
+    walks(&Inspector::over_http("modern"));
 }
 
 fn walks(inspector: &Inspector) {
@@ -131,6 +148,8 @@ fn walks(inspector: &Inspector) {
 struct Inspector {
     node: PathBuf,
     era: &'static str,
+    /// The server, where the Inspector does not start it.
+    server: Option<Listening>,
     place: Place,
 }
 
@@ -139,14 +158,22 @@ impl Inspector {
         // It is there where the system's Node is too old for the Inspector.
         let own = installed("inspector").join("bin/node");
         let node = if own.exists() { own } else { node() };
-        Self { node, era, place: Place::new() }
+        Self { node, era, server: None, place: Place::new() }
+    }
+
+    fn over_http(era: &'static str) -> Self {
+        let inspector = Self::new(era);
+        Self { server: Some(Listening::start(&inspector.place)), ..inspector }
     }
 
     fn run(&self, arguments: &[&str]) -> Done {
         let mut node = Command::new(&self.node);
         node.arg(installed("inspector").join("node_modules/.bin/mcp-inspector"));
-        node.args(["--cli", SERVER, "serve", "--format", "json", "--protocol-era", self.era]);
-        node.args(arguments);
+        match &self.server {
+            None => node.args(["--cli", SERVER, "serve"]),
+            Some(server) => node.args(["--cli", &server.url(), "--transport", "http"]),
+        };
+        node.args(["--format", "json", "--protocol-era", self.era]).args(arguments);
         run(node, &self.place)
     }
 

@@ -100,11 +100,14 @@ pub(super) fn against_schemas(wire: &[Said]) -> String {
                 schemas.check(revision, "JSONRPCMessage", message);
                 continue;
             }
-            // A line whose id could not be read is answered with null, as the first protocol has it and
-            // no schema allows.
             let Some((request, mut made_in)) = asked.remove(&message["id"].to_string()) else {
-                if !message["id"].is_null() {
-                    writeln!(schemas.wrong, "nobody asked: {message}").unwrap();
+                match message.get("id") {
+                    // A message whose id could not be read is answered without one over HTTP, as the latest
+                    // schema has it,
+                    None => schemas.check(LATEST, "JSONRPCErrorResponse", message),
+                    // and with null over stdio, as the first protocol has it and no schema allows.
+                    Some(Value::Null) => {}
+                    Some(_) => writeln!(schemas.wrong, "nobody asked: {message}").unwrap(),
                 }
                 continue;
             };
