@@ -90,7 +90,11 @@ fn under_load(programs: &Programs, folder: &Path, details: &mut Details) -> Vec<
     }});
     let echo = json!({"name": "echo", "arguments": {"text": "a short text that comes back"}});
     let called = [
-        ("workflowlookup", Listening::ours(programs, folder), Load::new(folder, "ours", next.clone())),
+        (
+            "workflowlookup",
+            Listening::ours(programs, folder),
+            Load::new(folder, "ours", next.clone()),
+        ),
         (
             "bare axum handler",
             Listening::start(&programs.bare_axum, &[], folder),
