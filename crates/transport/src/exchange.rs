@@ -8,7 +8,7 @@ use mcp::{
     Ticket, guarded,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::handshake_token;
@@ -28,6 +28,7 @@ pub(crate) struct Exchange<H: Host> {
     /// Where they say what they have to say. Made when the first one needs it.
     sender: Option<UnboundedSender<(Ticket, News)>>,
     news: Option<UnboundedReceiver<(Ticket, News)>>,
+    feed: Option<broadcast::Receiver<Arc<Changed>>>,
     /// What was asked, with when we give it up, and under which ids.
     asked: Vec<(Instant, Ticket)>,
     asked_ids: Vec<String>,
@@ -70,6 +71,7 @@ impl<H: Host> Exchange<H> {
             running: Vec::new(),
             sender: None,
             news: None,
+            feed: None,
             asked: Vec::new(),
             asked_ids: Vec::new(),
             hangs_up: false,
@@ -84,6 +86,8 @@ impl<H: Host> Exchange<H> {
         self.connection.take(body, &mut self.actions);
         if self.connection.subscriptions() > 0 {
             self.service.host.followed();
+            // From here on, before anybody reads that they follow something.
+            self.feed = Some(self.service.feed.listen());
         }
         self.act();
         if !self.is_over() {
@@ -238,7 +242,7 @@ impl<H: Host> Exchange<H> {
         if let Some(request) = &request {
             service.routes.expect_cancel(request.clone(), mailbox.clone());
         }
-        let mut feed = service.feed.listen();
+        let mut feed = self.feed.take().unwrap_or_else(|| service.feed.listen());
         let mut draining = service.draining();
         drop(self.sender());
         let Some(mut news) = self.news.take() else { return };

@@ -23,11 +23,6 @@ impl Feed {
         let _ = self.0.send(Arc::new(changed));
     }
 
-    /// Besides the one who tells the clients with a handshake.
-    pub(crate) fn has_listeners(&self) -> bool {
-        self.0.receiver_count() > 1
-    }
-
     pub(crate) fn listen(&self) -> Receiver<Arc<Changed>> {
         self.0.subscribe()
     }

@@ -124,8 +124,8 @@ fn keep<H: Host>(
     body: mcp::Body<'_>,
 ) -> Result<Response, Refused> {
     let make = || service.new_peer(principal, had);
-    let reply = service.peers.take(had.id, had.until, body, make).ok_or(Refused::Busy)?;
     service.host.followed();
+    let reply = service.peers.take(had.id, had.until, body, make).ok_or(Refused::Busy)?;
     service.host.said(&reply.text);
     Ok(answer::json(reply))
 }

@@ -202,11 +202,6 @@ impl<H: Host> Service<H> {
         (Connection::over_http(self.host.server(), peer), self.new_stream(None))
     }
 
-    /// Whether anybody wants to hear of changes.
-    pub fn is_followed(&self) -> bool {
-        self.feed.has_listeners() || self.peers.count() > 0
-    }
-
     /// Forgets what has become old.
     pub(crate) fn sweep(&self) {
         self.peers.sweep(now());

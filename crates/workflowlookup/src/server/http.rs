@@ -9,6 +9,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp::{Call, Caller, Carried, Server};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use store::Mark;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -64,10 +65,15 @@ pub(crate) fn begin(
     let address = listener.local_addr()?;
     let feed = Feed::default();
     let watch = load(host, &feed);
-    let touched = Arc::new(Notify::new());
+    let looker = Arc::new(Looker {
+        app: host.app().clone(),
+        feed: feed.clone(),
+        touched: Notify::new(),
+        mark: Mutex::default(),
+    });
     let adapter = Adapter {
         host: Arc::clone(host),
-        touched: Arc::clone(&touched),
+        looker: Arc::clone(&looker),
         authenticator: options.authenticator,
         metadata_url: options.metadata_url,
         wire_log: wire_log.map(Mutex::new),
@@ -76,9 +82,9 @@ pub(crate) fn begin(
         authenticator.warm();
     }
     let transport_options = Options { key, allowed: options.allowed, documents: options.documents };
-    let service = Service::new(adapter, transport_options, feed.clone())?;
+    let service = Service::new(adapter, transport_options, feed)?;
     let (stop, stopped) = oneshot::channel();
-    runtime.spawn(look(host.app().clone(), Arc::clone(&service), feed, touched));
+    runtime.spawn(looker.keep_looking());
     let served = runtime.spawn(transport::serve(service, listener, async {
         // Whoever drops it wants an end too.
         let _ = stopped.await;
@@ -157,16 +163,27 @@ fn load(host: &Arc<Host>, feed: &Feed) -> Option<catalog::Watch> {
 }
 
 /// Tells what was written to sessions: by calls that we have carried out at once, by somebody else within [`LOOK`].
-async fn look(app: App, service: Arc<Service<Adapter>>, feed: Feed, touched: Arc<Notify>) {
-    let mut mark = None;
-    loop {
-        // Either is a reason to look.
-        let _ = tokio::time::timeout(LOOK, touched.notified()).await;
-        let Some(open) = app.sessions().opened() else { continue };
-        if let Some(changed) = live::since(&open, &mut mark)
-            && service.is_followed()
-        {
-            feed.tell(changed);
+struct Looker {
+    app: App,
+    feed: Feed,
+    touched: Notify,
+    mark: Mutex<Option<Mark>>,
+}
+
+impl Looker {
+    fn look(&self) {
+        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.app.sessions().opened();
+        if let Some(changed) = open.and_then(|open| live::since(&open, &mut mark)) {
+            self.feed.tell(changed);
+        }
+    }
+
+    async fn keep_looking(self: Arc<Self>) {
+        loop {
+            // Either is a reason to look.
+            let _ = tokio::time::timeout(LOOK, self.touched.notified()).await;
+            self.look();
         }
     }
 }
@@ -174,7 +191,7 @@ async fn look(app: App, service: Arc<Service<Adapter>>, feed: Feed, touched: Arc
 /// Our host, as the transport wants it.
 struct Adapter {
     host: Arc<Host>,
-    touched: Arc<Notify>,
+    looker: Arc<Looker>,
     authenticator: Option<Authenticator>,
     metadata_url: String,
     wire_log: Option<Mutex<WireLog>>,
@@ -218,7 +235,7 @@ impl transport::Host for Adapter {
     }
 
     fn touched(&self) {
-        self.touched.notify_one();
+        self.looker.touched.notify_one();
     }
 
     fn followed(&self) {
@@ -226,6 +243,8 @@ impl transport::Host for Adapter {
         if let Err(refusal) = self.host.app().sessions().get_if_any() {
             tracing::warn!("changes of sessions cannot be seen now: {refusal}");
         }
+        // What was written before is told to the others first.
+        self.looker.look();
     }
 
     fn heard(&self, message: &[u8]) {
