@@ -240,6 +240,7 @@ fn idle_streams(programs: &Programs, folder: &Path) -> Row {
         let mut answer = [0; 1024];
         let mut text = String::new();
         while !text.contains("notifications/subscriptions/acknowledged") {
+            assert!(!text.starts_with("HTTP/1.1 4"), "{text}");
             let length = stream.read(&mut answer).expect("an answer");
             assert!(length > 0, "{text}");
             text.push_str(&String::from_utf8_lossy(&answer[..length]));

@@ -56,13 +56,11 @@ pub(crate) async fn post<H: Host>(
                 AtOnce::GoesOn => {
                     let stream = service.new_stream(None);
                     let abandoned = Abandoned(Some(Arc::clone(&stream)));
-                    let running = exchange.run(Arc::clone(&stream), Client::Modern);
-                    tokio::spawn(async move {
-                        running.await;
-                        drop((place, read));
-                    });
+                    tokio::spawn(exchange.run(Arc::clone(&stream), Client::Modern));
                     let response = respond(service, principal, &stream, Reading::Once, None).await;
                     abandoned.not_any_more();
+                    // From here on it is an answer, or a stream, which are counted on their own.
+                    drop((place, read));
                     response
                 }
             }
