@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "this is where chores say what they do")]
 
 mod clients;
+mod nginx;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -45,14 +46,15 @@ fn test(effort: Effort) -> Result<(), String> {
     component("fmt", "rustfmt")?;
     component("clippy", "clippy")?;
     let clients = clients::install()?;
+    let nginx = nginx::install()?;
     run(cargo().args(["fmt", "--all", "--check"]))?;
     run(cargo().args(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(cargo().args(clippy))?;
     let mut tests = cargo();
-    // Those that are ignored need the clients.
+    // Those that are ignored need the clients, or nginx.
     tests.args(["test", "--workspace", "--locked", "--", "--include-ignored"]);
-    tests.env("WORKFLOWLOOKUP_CLIENTS", clients);
+    tests.env("WORKFLOWLOOKUP_CLIENTS", clients).env("WORKFLOWLOOKUP_NGINX", nginx);
     if effort == Effort::Long {
         tests.env("WORKFLOWLOOKUP_LONG", "1");
     }

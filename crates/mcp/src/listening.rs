@@ -86,6 +86,11 @@ impl Connection {
         self.subscriptions
     }
 
+    /// What the names of all resources that a client with a handshake has subscribed to have together.
+    pub fn subscribed_bytes(&self) -> usize {
+        self.subscribed.iter().map(String::len).sum()
+    }
+
     fn hears_by_handshake(&self) -> bool {
         self.revision.is_some_and(|revision| revision.traits().list_changed)
     }

@@ -7,6 +7,7 @@ mod append;
 mod chain;
 mod changes;
 mod create;
+mod ended;
 mod error;
 mod export;
 mod import;

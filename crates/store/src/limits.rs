@@ -40,6 +40,9 @@ pub const QUEUE_MAX: usize = 256;
 pub const READERS_MAX: usize = 4;
 /// How many sessions are removed in one transaction, so that appends get their turn between them.
 pub const PRUNE_SESSIONS_MAX: usize = 8;
+/// How many ended handshakes are remembered, and how many old ones are forgotten whenever one is added.
+pub const ENDED_MAX: u64 = 200_000;
+pub const ENDED_PRUNED_MAX: usize = 100;
 /// How long another process may hold the file before we give up.
 pub const BUSY_MS: u64 = 10_000;
 

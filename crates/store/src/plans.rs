@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::chain::Chain;
-use crate::{append, changes, create, index, list, prune, read, schema, search, verify};
+use crate::{append, changes, create, ended, index, list, prune, read, schema, search, verify};
 
 #[test]
 fn no_statement_scans_a_table() {
@@ -24,6 +24,10 @@ fn no_statement_scans_a_table() {
         create::INSERT_DEFINITION,
         create::INSERT_SESSION,
         create::UPDATE_SEAL,
+        ended::HAS,
+        ended::ADD,
+        ended::FORGET_OLD,
+        ended::FORGET_FIRST,
         index::WAIT,
         index::LAST_WAITING,
         list::ALL,

@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use crate::chain::{Chain, Key};
 use crate::changes::{self, Change, Mark};
+use crate::ended::{self, Ending};
 use crate::error::Error;
 use crate::export::{ExportedLog, export};
 use crate::import;
@@ -178,6 +179,18 @@ impl Store {
     pub fn prunable(&self, older_than: u64) -> Result<usize, Error> {
         limits::number("time", older_than)?;
         self.0.readers.read(|connection| prune::count(connection, older_than))
+    }
+
+    /// Remembers that a handshake was ended, until it would have ended anyway, and waits until that is durable.
+    pub fn end_handshake(&self, id: [u8; 16], until: u64, now: u64) -> Result<(), Error> {
+        limits::number("time", until.max(now))?;
+        let ending = Ending { id, until, now };
+        wait(|done| self.0.writer.write_or_send(Write::End(ending, done)))
+    }
+
+    /// Whether some process was told so.
+    pub fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error> {
+        self.0.readers.read(|connection| ended::has_ended(connection, id))
     }
 
     pub fn export(&self, session: &str) -> Result<ExportedLog, Error> {

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use crate::append::append;
 use crate::chain::Chain;
 use crate::create::create;
+use crate::ended::{Ending, end};
 use crate::error::Error;
 use crate::import::{Incoming, import};
 use crate::index::index;
@@ -32,6 +33,7 @@ pub(crate) enum Write {
     Import(Box<Incoming>, Done<()>),
     Prune(Pruning, Done<usize>),
     Index(Done<()>),
+    End(Ending, Done<()>),
 }
 
 /// A write that was tried, waiting for the commit.
@@ -114,7 +116,7 @@ impl Write {
             Self::Append(_, done) => done(Err(error)),
             Self::Import(_, done) => done(Err(error)),
             Self::Prune(_, done) => done(Err(error)),
-            Self::Index(done) => done(Err(error)),
+            Self::Index(done) | Self::End(_, done) => done(Err(error)),
         }
     }
 
@@ -125,6 +127,7 @@ impl Write {
             Self::Import(log, done) => Tried::new(import(connection, chain, &log), done),
             Self::Prune(pruning, done) => Tried::new(prune(connection, &pruning), done),
             Self::Index(done) => Tried::new(index(connection), done),
+            Self::End(ending, done) => Tried::new(end(connection, &ending), done),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Goes on behind the event with this number.
+    /// Goes on behind the event with this number, or behind the last one there is.
     pub(crate) fn after(
         stream: Arc<Stream>,
         last: Number,
@@ -52,6 +52,8 @@ impl Events {
         principal: Option<&Principal>,
         held: impl Send + 'static,
     ) -> Response {
+        // A client may say that it has read what was never said.
+        let last = last.min(stream.newest());
         let reader = stream.attach();
         let now = Instant::now();
         let until = principal.and_then(|principal| principal.until);

@@ -106,6 +106,11 @@ impl<H: Host> Exchange<H> {
         }
     }
 
+    /// Nothing is carried out and nothing was asked: it only tells what changes.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.running.is_empty() && self.asked.is_empty()
+    }
+
     fn is_over(&self) -> bool {
         self.running.is_empty() && self.connection.is_idle()
     }
@@ -120,6 +125,8 @@ impl<H: Host> Exchange<H> {
                     Action::Reply(reply) => self.said.push(Said::Answer(reply)),
                     Action::Notify(text) => self.said.push(Said::Message(text)),
                     Action::Ask { ticket, id, message, patience } => {
+                        // What it was asked before is answered by now.
+                        self.asked.retain(|(_, asked)| *asked != ticket);
                         self.asked.push((Instant::now() + patience, ticket));
                         self.asked_ids.push(id);
                         self.said.push(Said::Message(message));
@@ -234,6 +241,17 @@ impl<H: Host> Exchange<H> {
         }
     }
 
+    /// We are about to end. Nobody waits for a person until then: the call says where it stands, and is made again
+    /// elsewhere.
+    fn end(&mut self) {
+        if self.only_listens() {
+            self.connection.close(&mut self.actions);
+        }
+        for (_, ticket) in self.asked.drain(..) {
+            self.connection.give_up(ticket, &mut self.actions);
+        }
+    }
+
     /// Goes on until everything is said.
     pub(crate) async fn run(mut self, stream: Arc<Stream>, client: Client) {
         let service = Arc::clone(&self.service);
@@ -268,19 +286,23 @@ impl<H: Host> Exchange<H> {
                 break;
             }
             let give_up_at = self.asked.iter().map(|(until, _)| *until).min();
-            let listens = self.running.is_empty() && self.asked.is_empty();
+            let listens = self.only_listens();
+            let waits = listens || !self.asked.is_empty();
             tokio::select! {
                 biased;
                 Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
                 Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
-                Ok(changed) = feed.recv() => self.changed(&changed, &client),
+                // Who was too slow for some of them goes on with the next.
+                changed = feed.recv() => if let Ok(changed) = changed {
+                    self.changed(&changed, &client);
+                },
                 () = until(give_up_at) => self.give_up(),
                 () = stream.abandoned(), if client == Client::Modern => {
                     self.connection.close(&mut self.actions);
                     self.act();
                     break;
                 }
-                () = told(&mut draining), if listens => self.connection.close(&mut self.actions),
+                () = told(&mut draining), if waits => self.end(),
                 () = sleep_until(ends_at), if listens => self.connection.close(&mut self.actions),
             }
         }

@@ -6,7 +6,7 @@ use mcp::Changed;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
 /// How many changes may wait for a listener. One that is slower than that misses the oldest.
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 256;
 
 #[derive(Debug, Clone)]
 pub struct Feed(Sender<Arc<Changed>>);

@@ -50,6 +50,8 @@ pub(crate) fn get<H: Host>(
         let seen = if stream.number() == *number { *seen } else { 0 };
         return Ok(Events::after(stream, seen, Reading::Resumable, principal, place));
     }
+    // It hears of lists without having asked.
+    service.host.followed();
     let make = || service.new_peer(principal, &had);
     let stream = service.peers.enter(had.id, had.until, make).ok_or(Refused::Busy)?;
     let left = Left { service: Arc::clone(service), id: had.id };

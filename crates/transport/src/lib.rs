@@ -27,5 +27,6 @@ mod stream;
 pub use feed::Feed;
 pub use guard::Allowed;
 pub use host::{Denied, Host, Principal};
+pub use limits::Limits;
 pub use serve::serve;
 pub use service::{Options, Service};

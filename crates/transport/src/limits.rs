@@ -1,4 +1,6 @@
 //! Every bound in one place. What is beyond one gets an honest status: 408, 413, 429 or 431.
+//!
+//! [`Limits`] has those that a host may want smaller: for a test, or because the system gives it less.
 
 use std::time::Duration;
 
@@ -51,6 +53,8 @@ pub const SILENCE: Duration = Duration::from_secs(2);
 pub const RESUME_TIME: Duration = Duration::from_secs(120);
 /// How many clients with a handshake are remembered, because they have a stream or subscriptions here.
 pub const PEERS_MAX: usize = 12_000;
+/// What the names of all resources that they have subscribed to may have together.
+pub const SUBSCRIBED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many answered streams are kept for that, and how many bytes they have together.
 pub const ANSWERED_MAX: usize = 1024;
 pub const ANSWERED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -64,5 +68,39 @@ pub const PRINCIPAL_BYTES_MAX: usize = 512;
 
 /// How long requests under way may take when we are told to end.
 pub const DRAIN_TIME: Duration = Duration::from_secs(20);
+/// How long connections that nothing is under way on stay open then: a request may be on its way.
+pub const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// How often what has become old is swept out.
 pub const SWEEP: Duration = Duration::from_secs(5);
+
+/// The bounds that one service keeps to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    pub body_time: Duration,
+    pub headers_time: Duration,
+    pub write_time: Duration,
+    pub drain_time: Duration,
+    pub drain_grace: Duration,
+    pub connections: usize,
+    pub requests: usize,
+    pub requests_per_principal: usize,
+    pub streams: usize,
+    pub streams_per_principal: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_time: BODY_TIME,
+            headers_time: HEADERS_TIME,
+            write_time: WRITE_TIME,
+            drain_time: DRAIN_TIME,
+            drain_grace: DRAIN_GRACE,
+            connections: CONNECTIONS_MAX,
+            requests: REQUESTS_MAX,
+            requests_per_principal: REQUESTS_PER_PRINCIPAL_MAX,
+            streams: STREAMS_MAX,
+            streams_per_principal: STREAMS_PER_PRINCIPAL_MAX,
+        }
+    }
+}

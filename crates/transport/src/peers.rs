@@ -9,7 +9,9 @@ use std::time::Instant;
 use mcp::{Action, Body, Changed, Connection, Reply};
 
 use crate::handshake_token::Id;
-use crate::limits::{ANSWERED_BYTES_MAX, ANSWERED_MAX, PEERS_MAX, RESUME_TIME};
+use crate::limits::{
+    ANSWERED_BYTES_MAX, ANSWERED_MAX, PEERS_MAX, RESUME_TIME, SUBSCRIBED_BYTES_MAX,
+};
 use crate::stream::Stream;
 
 #[derive(Debug, Default)]
@@ -21,7 +23,18 @@ struct Inner {
     /// Streams that answer a request, by their number.
     answering: HashMap<u64, (Id, Arc<Stream>)>,
     /// Those of them that are over, the oldest first.
-    answered: VecDeque<(Instant, u64)>,
+    answered: VecDeque<Answered>,
+    /// What these have together.
+    answered_bytes: usize,
+    /// What the names of all resources that clients have subscribed to have together.
+    subscribed_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Answered {
+    at: Instant,
+    number: u64,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -67,9 +80,15 @@ impl Peers {
         make: impl FnOnce() -> (Connection, Arc<Stream>),
     ) -> Option<Reply> {
         let mut inner = self.inner();
+        if inner.subscribed_bytes >= SUBSCRIBED_BYTES_MAX {
+            return None;
+        }
         let peer = inner.peer(id, until, make)?;
         let mut actions = Vec::new();
+        let before = peer.connection.subscribed_bytes();
         peer.connection.take(body, &mut actions);
+        let after = peer.connection.subscribed_bytes();
+        inner.subscribed_bytes = inner.subscribed_bytes + after - before;
         actions.into_iter().find_map(|action| match action {
             Action::Reply(reply) => Some(reply),
             _ => None,
@@ -108,11 +127,11 @@ impl Peers {
         if !inner.answering.contains_key(&stream.number()) {
             return;
         }
-        inner.answered.push_back((Instant::now(), stream.number()));
-        let mut bytes: usize = inner.answering.values().map(|(_, stream)| stream.bytes()).sum();
-        while inner.answered.len() > ANSWERED_MAX || bytes > ANSWERED_BYTES_MAX {
-            let Some(forgotten) = inner.forget_answered() else { break };
-            bytes -= forgotten.bytes();
+        let (at, number, bytes) = (Instant::now(), stream.number(), stream.bytes());
+        inner.answered.push_back(Answered { at, number, bytes });
+        inner.answered_bytes += bytes;
+        while inner.answered.len() > ANSWERED_MAX || inner.answered_bytes > ANSWERED_BYTES_MAX {
+            inner.forget_answered();
         }
     }
 
@@ -127,6 +146,7 @@ impl Peers {
     pub(crate) fn end(&self, id: &Id) {
         let mut inner = self.inner();
         if let Some(peer) = inner.peers.remove(id) {
+            inner.subscribed_bytes -= peer.connection.subscribed_bytes();
             peer.stream.end();
         }
         inner.answering.retain(|_, (own, _)| own != id);
@@ -141,15 +161,18 @@ impl Peers {
 
     pub(crate) fn sweep(&self, now: u64) {
         let mut inner = self.inner();
+        let mut freed = 0;
         inner.peers.retain(|_, peer| {
             let is_needed = peer.reading > 0 || peer.left_at.elapsed() < RESUME_TIME;
             let is_kept = is_needed && peer.until >= now;
             if !is_kept {
+                freed += peer.connection.subscribed_bytes();
                 peer.stream.end();
             }
             is_kept
         });
-        while inner.answered.front().is_some_and(|(at, _)| at.elapsed() >= RESUME_TIME) {
+        inner.subscribed_bytes -= freed;
+        while inner.answered.front().is_some_and(|answered| answered.at.elapsed() >= RESUME_TIME) {
             inner.forget_answered();
         }
         if inner.peers.capacity() > 4 * inner.peers.len() + 64 {
@@ -185,8 +208,10 @@ impl Inner {
         }
     }
 
-    fn forget_answered(&mut self) -> Option<Arc<Stream>> {
-        let (_, number) = self.answered.pop_front()?;
-        self.answering.remove(&number).map(|(_, stream)| stream)
+    fn forget_answered(&mut self) {
+        if let Some(Answered { number, bytes, .. }) = self.answered.pop_front() {
+            self.answered_bytes -= bytes;
+            self.answering.remove(&number);
+        }
     }
 }

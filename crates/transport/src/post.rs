@@ -35,7 +35,7 @@ pub(crate) async fn post<H: Host>(
         return Err(Refused::NotAcceptable("`application/json` and `text/event-stream`"));
     }
     let place = service.requests.enter(principal).ok_or(Refused::Busy)?;
-    let read = service.room.read(headers, body).await?;
+    let read = service.room.read(headers, body, service.options.limits.body_time).await?;
     let bytes = &read.bytes;
     service.host.heard(bytes);
     let body = mcp::Body::read(strip_mark(bytes));
@@ -57,11 +57,12 @@ pub(crate) async fn post<H: Host>(
                     let stream = service.new_stream(None);
                     let abandoned = Abandoned(Some(Arc::clone(&stream)));
                     tokio::spawn(exchange.run(Arc::clone(&stream), Client::Modern));
-                    let response = respond(service, principal, &stream, Reading::Once, None).await;
+                    let reading = Reading::Once;
+                    let response = respond(service, principal, &stream, reading, None).await?;
                     abandoned.not_any_more();
                     // From here on it is an answer, or a stream, which are counted on their own.
                     drop((place, read));
-                    response
+                    Ok(response)
                 }
             }
         }
@@ -78,6 +79,7 @@ pub(crate) async fn post<H: Host>(
         }
         Kind::Legacy(kind) => {
             let had = service.handshake(headers, principal)?;
+            let is_answered = matches!(kind, Legacy::Request(_) | Legacy::Batch);
             let request = match kind {
                 Legacy::Answer(id) if service.routes.answer(had.id, &id, bytes.clone()) => {
                     return Ok(answer::empty(StatusCode::ACCEPTED));
@@ -105,6 +107,12 @@ pub(crate) async fn post<H: Host>(
                         own.peers.answered(&saying);
                         drop((place, read));
                     });
+                    if !is_answered {
+                        // What it says is taken, also if it is not acted upon yet. It is never a stream.
+                        let over = poll_fn(|context| stream.poll_first(context));
+                        let _ = tokio::time::timeout(SILENCE, over).await;
+                        return Ok(answer::empty(StatusCode::ACCEPTED));
+                    }
                     let primes = had.handshake.revision.traits().sse_priming;
                     let reading = if primes { Reading::Primed } else { Reading::Resumable };
                     respond(service, principal, &stream, reading, Some(&had)).await

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, CONNECTION, VARY,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -26,10 +26,7 @@ use crate::feed::Feed;
 use crate::guard::Allowed;
 use crate::handshake_token::{Had, Id, Signer};
 use crate::host::{Host, Principal};
-use crate::limits::{
-    PRINCIPAL_BYTES_MAX, REQUESTS_MAX, REQUESTS_PER_PRINCIPAL_MAX, STREAMS_MAX,
-    STREAMS_PER_PRINCIPAL_MAX, THREADS_MAX,
-};
+use crate::limits::{Limits, PRINCIPAL_BYTES_MAX, THREADS_MAX};
 use crate::metrics::{Metrics, Now};
 use crate::peers::Peers;
 use crate::routes::Routes;
@@ -45,6 +42,7 @@ pub struct Options {
     pub allowed: Allowed,
     /// Documents that anybody may read, by their paths.
     pub documents: Vec<(String, String)>,
+    pub limits: Limits,
 }
 
 pub struct Service<H: Host> {
@@ -71,6 +69,9 @@ impl<H: Host> Service<H> {
     pub fn new(host: H, options: Options, feed: Feed) -> io::Result<Arc<Self>> {
         let mut salt = [0; 8];
         getrandom::fill(&mut salt).map_err(io::Error::other)?;
+        let limits = &options.limits;
+        let requests = Admission::new(limits.requests, limits.requests_per_principal);
+        let streams = Admission::new(limits.streams, limits.streams_per_principal);
         Ok(Arc::new(Self {
             host,
             signer: Signer::new(options.key),
@@ -79,8 +80,8 @@ impl<H: Host> Service<H> {
             routes: Routes::default(),
             peers: Peers::default(),
             ended: Mutex::default(),
-            requests: Admission::new(REQUESTS_MAX, REQUESTS_PER_PRINCIPAL_MAX),
-            streams: Admission::new(STREAMS_MAX, STREAMS_PER_PRINCIPAL_MAX),
+            requests,
+            streams,
             threads: Arc::new(Semaphore::new(THREADS_MAX)),
             room: Room::default(),
             metrics: Metrics::default(),
@@ -118,8 +119,12 @@ impl<H: Host> Service<H> {
         self.peers.end_all();
     }
 
+    fn is_draining(&self) -> bool {
+        *self.draining.borrow()
+    }
+
     pub(crate) fn is_ready(&self) -> bool {
-        !*self.draining.borrow() && self.host.is_ready()
+        !self.is_draining() && self.host.is_ready()
     }
 
     /// What every request has to pass: who asks for whom, and who it is.
@@ -165,11 +170,16 @@ impl<H: Host> Service<H> {
         HeaderValue::from_str(&self.signer.sign(id, handshake, principal, now())).ok()
     }
 
-    pub(crate) fn end_handshake(&self, had: &Had) {
-        self.ended().add(had.id, had.until);
-        self.host.end_handshake(had.id, had.until);
-        self.peers.end(&had.id);
+    /// Whoever is told that it has ended finds that every process knows, where they tell one another.
+    async fn end_handshake(self: &Arc<Self>, had: &Had) {
+        let (id, until) = (had.id, had.until);
+        self.ended().add(id, until);
+        self.peers.end(&id);
         Metrics::add(&self.metrics.ended);
+        // It may have to wait for a disk.
+        let _place = self.threads.acquire().await;
+        let service = Arc::clone(self);
+        let _ = tokio::task::spawn_blocking(move || service.host.end_handshake(id, until)).await;
     }
 
     pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
@@ -255,7 +265,7 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
                 match method {
                     "POST" => post::post(&service, &parts, principal, body).await,
                     "GET" => getting::get(&service, &parts, principal),
-                    _ => delete(&service, &parts, principal),
+                    _ => delete(&service, &parts, principal).await,
                 }
             }
         },
@@ -263,6 +273,9 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
     let mut response = served.unwrap_or_else(Refused::response);
     let status = response.status().as_u16();
     service.metrics.responded(method, status);
+    if service.is_draining() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(begun) = begun {
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let principal = principal.as_ref().map_or("anybody", |principal| &*principal.name);
@@ -279,13 +292,14 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
 }
 
 /// A client says goodbye.
-fn delete<H: Host>(
-    service: &Service<H>,
+async fn delete<H: Host>(
+    service: &Arc<Service<H>>,
     parts: &Parts,
     principal: Option<&Principal>,
 ) -> Result<Response, Refused> {
     let had = service.handshake(&parts.headers, principal)?;
-    service.end_handshake(&had);
+    let _place = service.requests.enter(principal).ok_or(Refused::Busy)?;
+    service.end_handshake(&had).await;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

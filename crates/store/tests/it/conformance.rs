@@ -35,6 +35,7 @@ macro_rules! conformance {
             what_is_queued_is_written_when_the_store_goes
             only_old_and_complete_sessions_are_pruned
             a_session_is_bounded
+            an_ended_handshake_is_remembered_for_its_time
         }
     };
     ($factory:expr; $($name:ident)*) => {
@@ -459,4 +460,23 @@ pub(crate) fn a_session_is_bounded(store: Store) {
     assert_eq!(result, Err(Error::TooMany { max: EVENTS_MAX }));
     assert_eq!(store.verify("a").unwrap().version, EVENTS_MAX);
     assert_sound(&store, "a");
+}
+
+pub(crate) fn an_ended_handshake_is_remembered_for_its_time(store: Store) {
+    let id = |number: u8| [number; 16];
+    for number in 1..=3 {
+        assert_eq!(store.has_ended(&id(number)), Ok(false));
+        store.end_handshake(id(number), 100 * u64::from(number), 50).unwrap();
+    }
+    // Whoever says goodbye twice is not heard twice.
+    store.end_handshake(id(3), 300, 50).unwrap();
+    for number in 1..=3 {
+        assert_eq!(store.has_ended(&id(number)), Ok(true));
+    }
+    assert_eq!(store.has_ended(&id(4)), Ok(false));
+    store.end_handshake(id(4), 1_000, 250).unwrap();
+    let known = [1, 2, 3, 4].map(|number| store.has_ended(&id(number)).unwrap());
+    assert_eq!(known, [false, false, true, true], "what is too old anyway is forgotten");
+    let late = store.end_handshake(id(5), u64::MAX, 0).unwrap_err();
+    assert!(matches!(late, Error::Invalid { what: "time", .. }), "{late}");
 }

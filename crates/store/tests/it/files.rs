@@ -46,8 +46,34 @@ fn a_newer_format_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let error = Store::open(&path, Some(Key::new(KEY))).unwrap_err();
-    assert_eq!(error, Error::Newer { found: 99, known: 1 });
+    assert_eq!(error, Error::Newer { found: 99, known: 2 });
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// As the first format was: without what came later.
+#[test]
+fn an_older_format_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = open(&path);
+    store.create_now(session("a")).unwrap();
+    drop(store);
+    let older = "DROP TABLE ended; PRAGMA user_version = 1";
+    Connection::open(&path).unwrap().execute_batch(older).unwrap();
+    let store = open(&path);
+    assert_sound(&store, "a");
+    assert_eq!(store.append_now(append("a", 1)), Ok(2));
+    assert_eq!(store.has_ended(&[1; 16]), Ok(false));
+    assert_eq!(store.end_handshake([1; 16], 20, 10), Ok(()));
+    assert_eq!(open(&path).has_ended(&[1; 16]), Ok(true), "every store of the file knows");
+    let made = |name: &str| {
+        let connection = Connection::open(folder.path().join(name)).unwrap();
+        let sql =
+            "SELECT group_concat(sql, char(10)) FROM (SELECT sql FROM sqlite_schema ORDER BY name)";
+        connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    drop(open(&folder.path().join("new.db")));
+    assert_eq!(made("sessions.db"), made("new.db"), "as if it had been made today");
 }
 
 #[test]

@@ -2,20 +2,20 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp::{Call, Caller, Carried, Server};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use store::Mark;
+use store::{Mark, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use transport::{Allowed, Denied, Feed, Options, Principal, Service};
+use transport::{Allowed, Denied, Feed, Limits, Options, Principal, Service};
 
 use super::Host;
 use super::host::changed;
@@ -25,6 +25,9 @@ use super::stdio::{Direction, WireLog};
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::error::Refusal;
+use crate::sessions::now;
+
+mod open_files;
 
 /// How often we look whether another process has changed a session.
 const LOOK: Duration = Duration::from_secs(1);
@@ -59,7 +62,7 @@ pub(crate) fn begin(
     wire_log: Option<WireLog>,
 ) -> Result<Serving, crate::cli::Failure> {
     let key = host.app().sessions().handshake_key()?;
-    raise_open_files();
+    let connections = open_files::connections(Limits::default().connections);
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let listener = bind(&runtime, options.address)?;
     let address = listener.local_addr()?;
@@ -70,6 +73,7 @@ pub(crate) fn begin(
         feed: feed.clone(),
         touched: Notify::new(),
         mark: Mutex::default(),
+        is_followed: AtomicBool::new(false),
     });
     let adapter = Adapter {
         host: Arc::clone(host),
@@ -81,7 +85,9 @@ pub(crate) fn begin(
     if let Some(authenticator) = &adapter.authenticator {
         authenticator.warm();
     }
-    let transport_options = Options { key, allowed: options.allowed, documents: options.documents };
+    let limits = Limits { connections, ..Limits::default() };
+    let HttpOptions { allowed, documents, .. } = options;
+    let transport_options = Options { key, allowed, documents, limits };
     let service = Service::new(adapter, transport_options, feed)?;
     let (stop, stopped) = oneshot::channel();
     runtime.spawn(looker.keep_looking());
@@ -131,16 +137,6 @@ impl Serving {
     }
 }
 
-/// Every client is an open file. Systems allow few of them unless they are asked for more.
-fn raise_open_files() {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current < maximum
-        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
-    {
-        tracing::warn!("no more open files than now: {error}");
-    }
-}
-
 fn bind(runtime: &Runtime, address: SocketAddr) -> Result<TcpListener, Refusal> {
     runtime.block_on(TcpListener::bind(address)).map_err(|error| Refusal::InvalidParams {
         details: format!("nobody can listen on `{address}`: {error}"),
@@ -168,12 +164,18 @@ struct Looker {
     feed: Feed,
     touched: Notify,
     mark: Mutex<Option<Mark>>,
+    /// Somebody has wanted to hear of changes.
+    is_followed: AtomicBool,
 }
 
 impl Looker {
     fn look(&self) {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = self.app.sessions().opened();
+        // Another process may have begun the first session.
+        let open = match self.is_followed.load(Ordering::Relaxed) {
+            true => self.app.sessions().get_if_any().ok().flatten(),
+            false => self.app.sessions().opened(),
+        };
         if let Some(changed) = open.and_then(|open| live::since(&open, &mut mark)) {
             self.feed.tell(changed);
         }
@@ -198,6 +200,12 @@ struct Adapter {
 }
 
 impl Adapter {
+    /// The store, if there is one and it can be used. Whoever needs it hears why it cannot.
+    fn store(&self) -> Option<Store> {
+        let open = self.host.app().sessions().get_if_any().ok()??;
+        Some(open.sessions.store().clone())
+    }
+
     fn record(&self, direction: Direction, message: &[u8]) {
         if let Some(log) = &self.wire_log {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,8 +251,27 @@ impl transport::Host for Adapter {
         if let Err(refusal) = self.host.app().sessions().get_if_any() {
             tracing::warn!("changes of sessions cannot be seen now: {refusal}");
         }
+        self.looker.is_followed.store(true, Ordering::Relaxed);
         // What was written before is told to the others first.
         self.looker.look();
+    }
+
+    /// Where there is no store there is nothing that processes share, and none is made for this.
+    fn end_handshake(&self, id: [u8; 16], until: u64) {
+        let ended = self.store().map(|store| store.end_handshake(id, until, now()));
+        if let Some(Err(error)) = ended {
+            tracing::warn!("other processes cannot be told that a client is gone: {error}");
+        }
+    }
+
+    fn has_ended(&self, id: [u8; 16]) -> bool {
+        let ended = self.store().map(|store| store.has_ended(&id));
+        ended.is_some_and(|ended| {
+            ended.unwrap_or_else(|error| {
+                tracing::warn!("whether a client is gone cannot be seen now: {error}");
+                false
+            })
+        })
     }
 
     fn heard(&self, message: &[u8]) {

@@ -139,7 +139,12 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        Self::over(TcpStream::connect_timeout(&address, PATIENCE)?)
+    }
+
+    /// Goes on with a connection that something was sent on already.
+    pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
+        let address = stream.peer_addr()?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let (arrived, text) = (Vec::new(), String::new());

@@ -109,7 +109,7 @@ fn the_log_can_be_read_by_a_machine() {
 }
 
 /// A definition that is slow to check: many large patterns, each another one.
-fn slow_definition() -> String {
+pub(super) fn slow_definition() -> String {
     let rule = |number: usize| {
         let pattern = format!(r"(\pL{{30}}|x{number}){{20}}");
         json!({"type": "regex", "pattern": pattern, "message": "m"})

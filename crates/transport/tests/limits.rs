@@ -1,0 +1,303 @@
+//! Bounds, with times and counts that a test can wait for. What the real ones do to the real server is in the product's
+//! table of attacks.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp::{Call, Caller, Carried, Changed, Outcome, Server};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use transport::limits::SILENCE;
+use transport::{Feed, Host, Limits, Options, Service};
+
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_millis(300);
+const MIB: usize = 1024 * 1024;
+
+/// A host that can do nothing: most bounds are in front of it. What a user has decided takes it long.
+struct Nothing(Arc<Server>);
+
+impl Host for Nothing {
+    fn server(&self) -> Arc<Server> {
+        Arc::clone(&self.0)
+    }
+
+    fn carry_out(&self, call: Call, _caller: Caller) -> Carried {
+        match call {
+            Call::Settle { .. } => Carried::Later(Box::new(|| {
+                std::thread::sleep(SILENCE + SOON);
+                Outcome::Fault
+            })),
+            _ => Outcome::Fault.into(),
+        }
+    }
+}
+
+struct Serving {
+    runtime: Runtime,
+    address: SocketAddr,
+    feed: Feed,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<()>,
+}
+
+impl Serving {
+    fn start(limits: Limits) -> Self {
+        let server = Server::new("test", "Test", "1.0.0", "For tests", "Nothing", Vec::new());
+        let feed = Feed::default();
+        let options = Options { limits, ..Options::default() };
+        let service = Service::new(Nothing(Arc::new(server)), options, feed.clone()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let served = runtime.spawn(transport::serve(service, listener, async {
+            let _ = stopped.await;
+        }));
+        Self { runtime, address, feed, stop: Some(stop), served }
+    }
+
+    fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Client { stream, host: self.address }
+    }
+
+    /// What is counted under this name.
+    fn counted(&self, name: &str) -> u64 {
+        let mut client = self.connect();
+        client.send("GET /metrics HTTP/1.1\r\nConnection: close\r\nHost: {host}\r\n\r\n");
+        let mut text = String::new();
+        client.stream.read_to_string(&mut text).unwrap();
+        let name = format!("workflowlookup_{name} ");
+        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    }
+
+    fn wait_for(&self, name: &str, wanted: u64) {
+        let start = Instant::now();
+        while self.counted(name) != wanted {
+            assert!(start.elapsed() < PATIENCE, "{name} is {}", self.counted(name));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    host: SocketAddr,
+}
+
+impl Client {
+    fn send(&mut self, text: &str) {
+        self.stream.write_all(text.replace("{host}", &self.host.to_string()).as_bytes()).unwrap();
+    }
+
+    /// A message, as clients of the modern era send it.
+    fn post(&mut self, method: &str, params: &serde_json::Value) {
+        let mut params = params.clone();
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let body = body.to_string();
+        let headers = format!(
+            "Mcp-Method: {method}\r\nMCP-Protocol-Version: 2026-07-28\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        self.send(&head(&headers));
+        self.send(&body);
+    }
+
+    fn listen(&mut self, uri: &str) {
+        let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+        self.post("subscriptions/listen", &filter);
+    }
+
+    /// The beginning of an answer, with all of its headers.
+    fn head(&mut self) -> io::Result<String> {
+        self.head_as_it_is().map(|head| head.to_ascii_lowercase())
+    }
+
+    fn head_as_it_is(&mut self) -> io::Result<String> {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            self.stream.read_exact(&mut byte)?;
+            head.extend(byte);
+        }
+        Ok(String::from_utf8(head).unwrap())
+    }
+
+    fn status(&mut self) -> u16 {
+        self.head().unwrap()[9..12].parse().unwrap()
+    }
+}
+
+fn head(headers: &str) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {{host}}\r\nContent-Type: application/json\r\n{headers}\r\n"
+    )
+}
+
+#[test]
+fn slow_bodies_and_slow_headers_are_not_waited_for() {
+    let limits = Limits { body_time: SOON, headers_time: SOON, ..Limits::default() };
+    let serving = Serving::start(limits);
+    let mut body = serving.connect();
+    body.send(&head("Content-Length: 10\r\n"));
+    body.send("{");
+    let mut headers = serving.connect();
+    headers.send("POST /mcp HTTP/1.1\r\nHost");
+    let mut silent = serving.connect();
+    assert_eq!(body.status(), 408);
+    for client in [&mut headers, &mut silent] {
+        assert_eq!(client.stream.read(&mut [0]).unwrap(), 0, "it is let go without a word");
+    }
+}
+
+/// It follows something, and never reads what it is told.
+#[test]
+fn who_does_not_read_is_given_up() {
+    let serving = Serving::start(Limits { write_time: SOON, ..Limits::default() });
+    let uri = format!("a://{}", "x".repeat(2000));
+    let mut client = serving.connect();
+    client.listen(&uri);
+    assert_eq!(client.status(), 200);
+    assert_eq!(serving.counted("streams"), 1);
+    assert_eq!(serving.counted("requests_under_way"), 0, "who only listens is no request");
+    let start = Instant::now();
+    while serving.counted("streams") > 0 {
+        // More than the system keeps for a connection, after a while.
+        for _ in 0..200 {
+            serving.feed.tell(Changed { uris: vec![uri.clone()], ..Changed::default() });
+        }
+        assert!(start.elapsed() < PATIENCE, "it keeps its place");
+    }
+    let mut other = serving.connect();
+    other.post("server/discover", &json!({}));
+    assert_eq!(other.status(), 200);
+}
+
+/// And what did not become a stream leaves nothing behind.
+#[test]
+fn streams_are_bounded() {
+    let limits = Limits { streams_per_principal: 2, ..Limits::default() };
+    let serving = Serving::start(limits);
+    let open: Vec<Client> = (0..2)
+        .map(|_| {
+            let mut client = serving.connect();
+            client.listen("a://b");
+            assert_eq!(client.status(), 200);
+            client
+        })
+        .collect();
+    for _ in 0..3 {
+        let mut late = serving.connect();
+        late.listen("a://b");
+        let head = late.head().unwrap();
+        let is_busy = head.starts_with("http/1.1 429") && head.contains("\r\nretry-after: 1\r\n");
+        assert!(is_busy, "{head}");
+    }
+    serving.wait_for("requests_under_way", 0);
+    drop(open);
+    serving.wait_for("streams", 0);
+    let mut again = serving.connect();
+    again.listen("a://b");
+    assert_eq!(again.status(), 200);
+}
+
+#[test]
+fn requests_are_bounded() {
+    let serving = Serving::start(Limits { requests: 1, ..Limits::default() });
+    let mut first = serving.connect();
+    first.send(&head("Content-Length: 2\r\n"));
+    serving.wait_for("requests_under_way", 1);
+    let mut second = serving.connect();
+    second.post("server/discover", &json!({}));
+    assert_eq!(second.status(), 429);
+    first.send("{}");
+    assert_eq!(first.status(), 400);
+    serving.wait_for("requests_under_way", 0);
+}
+
+/// Who only says that much will come takes no room away from those who send it.
+#[test]
+fn what_is_announced_costs_nothing() {
+    let serving = Serving::start(Limits::default());
+    let announced: Vec<Client> = (0..40)
+        .map(|number| {
+            let mut client = serving.connect();
+            match number % 2 {
+                0 => client.send(&head(&format!("Content-Length: {}\r\n", 16 * MIB))),
+                _ => client.send(&head("Transfer-Encoding: chunked\r\n")),
+            }
+            client
+        })
+        .collect();
+    serving.wait_for("requests_under_way", 40);
+    let mut client = serving.connect();
+    client.send(&head(&format!("Content-Length: {}\r\n", 10 * MIB)));
+    client.send(&" ".repeat(10 * MIB));
+    assert_eq!(client.status(), 400, "read to its end, and no message");
+    drop(announced);
+}
+
+/// An answer to a question of ours has none itself, and so is no stream however long it takes to act upon it.
+#[test]
+fn what_needs_no_answer_is_taken() {
+    let serving = Serving::start(Limits::default());
+    let mut client = serving.connect();
+    let body = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": body});
+    let body = body.to_string();
+    client.send(&head(&format!("Content-Length: {}\r\n", body.len())));
+    client.send(&body);
+    let answer = client.head_as_it_is().unwrap();
+    let (_, session) = answer.split_once("mcp-session-id: ").unwrap();
+    let session = session.split_once('\r').unwrap().0;
+    let body = json!({"jsonrpc": "2.0", "id": "ask-0-1/gate/x", "result": {"action": "cancel"}});
+    let body = body.to_string();
+    let mut client = serving.connect();
+    client.send(&head(&format!("Mcp-Session-Id: {session}\r\nContent-Length: {}\r\n", body.len())));
+    client.send(&body);
+    assert_eq!(client.status(), 202);
+}
+
+/// A proxy keeps connections open, and may just be sending something when we are told to end.
+#[test]
+fn a_request_on_its_way_is_served_at_the_end() {
+    let limits = Limits { drain_grace: PATIENCE, drain_time: PATIENCE, ..Limits::default() };
+    let mut serving = Serving::start(limits);
+    let mut client = serving.connect();
+    client.post("server/discover", &json!({}));
+    let first = client.head().unwrap();
+    assert!(!first.contains("\r\nconnection: close"), "{first}");
+    serving.stop();
+    let start = Instant::now();
+    while TcpStream::connect(serving.address).is_ok() {
+        assert!(start.elapsed() < PATIENCE, "it still accepts connections");
+    }
+    // The body of the first answer comes before the second.
+    let length = first.split_once("content-length: ").unwrap().1.split_once('\r').unwrap().0;
+    client.stream.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+    client.post("server/discover", &json!({}));
+    let last = client.head().unwrap();
+    assert!(last.starts_with("http/1.1 200") && last.contains("\r\nconnection: close"), "{last}");
+    let mut rest = Vec::new();
+    client.stream.read_to_end(&mut rest).unwrap();
+    serving.runtime.block_on(serving.served).unwrap();
+    assert!(start.elapsed() < PATIENCE, "nobody is waited for");
+}
