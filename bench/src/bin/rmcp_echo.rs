@@ -1,9 +1,10 @@
 //! The yardstick beside us: the echo tool on rmcp, over its `stdio()`, with `pipes` over its `stdio_pipes()`, and
-//! with `http` over its Streamable HTTP. One thread runs it over stdio: on one core, a runtime of several is no faster.
+//! with `http` over its Streamable HTTP as it comes, with `http-json` with plain answers. One thread runs it over stdio: on one core, a runtime of several is no faster.
 
 use std::error::Error;
 use std::sync::Arc;
 
+use axum::serve::ListenerExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -52,18 +53,22 @@ impl ServerHandler for Echo {
     }
 }
 
-/// As it is fastest: without sessions, and with plain answers.
-fn serve_http() -> Result<(), Box<dyn Error>> {
+/// With plain answers it is fastest; as it comes, every answer is a stream.
+fn serve_http(is_plain: bool) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
-            .with_json_response(true);
+            .with_json_response(is_plain);
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(|| Ok(Echo), sessions, config);
         let router = axum::Router::new().route_service("/mcp", service);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+        // Without this, every stream waits for the other side's delayed acknowledgement.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         axum::serve(listener, router).await?;
         Ok(())
     })
@@ -71,8 +76,8 @@ fn serve_http() -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let way = std::env::args().nth(1);
-    if way.as_deref() == Some("http") {
-        return serve_http();
+    if let Some(way @ ("http" | "http-json")) = way.as_deref() {
+        return serve_http(way == "http-json");
     }
     let is_pipes = way.as_deref() == Some("pipes");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -87,9 +87,13 @@ pub(super) fn list(era: Era, session: &str) -> Request {
     }
 }
 
-/// What a server that is well answers.
-pub(super) fn is_well(address: SocketAddr) -> io::Result<()> {
-    let response = list(Era::Modern, "").send(address)?;
+/// What a server that is well answers, to who has a token where it wants one.
+pub(super) fn is_well(address: SocketAddr, token: Option<&str>) -> io::Result<()> {
+    let mut call = list(Era::Modern, "");
+    if let Some(token) = token {
+        call = call.header("Authorization", &format!("Bearer {token}"));
+    }
+    let response = call.send(address)?;
     let is_good = response.head.status == 200 && response.json()["result"].is_object();
     if is_good { Ok(()) } else { Err(io::Error::other(format!("{response:?}"))) }
 }

@@ -2,6 +2,7 @@
 //! a good request. The table is a snapshot, and is shown to people as it stands.
 
 mod bodies;
+mod credentials;
 mod crowds;
 mod messages;
 mod sessions;
@@ -68,8 +69,7 @@ const SERVE: &[&str] = &["serve", "--http", "127.0.0.1:0"];
 fn lanes() -> Vec<Lane> {
     let mut lanes = vec![
         lane(strangers::attacks()),
-        // Who asks: rows about bearer tokens and OAuth belong here, with `Lane { command: … }` for a server that wants
-        // them.
+        credentials::lane(),
         lane(sessions::attacks()),
         lane(messages::attacks()),
         lane(smuggling::attacks()),
@@ -127,7 +127,9 @@ impl Target {
     }
 
     fn assert_well(&self, name: &str) {
-        let well = is_well(self.address());
+        // Where tokens are wanted, a good one lies beside the server.
+        let token = std::fs::read_to_string(self.place.project().join("good.token"));
+        let well = is_well(self.address(), token.ok().as_deref());
         well.unwrap_or_else(|error| panic!("the server is not well after `{name}`: {error}"));
     }
 

@@ -39,6 +39,11 @@ impl Request {
     }
 
     /// Adds a header, or puts it in the place of the one that was there.
+    /// The same, to another path.
+    pub(super) fn at(self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     pub(super) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(had, _)| !had.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));

@@ -68,7 +68,7 @@ fn half_open(target: &Target) -> String {
         })
         .collect();
     let start = Instant::now();
-    is_well(target.address()).unwrap();
+    is_well(target.address(), None).unwrap();
     // Before they are thrown out.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     drop(open);

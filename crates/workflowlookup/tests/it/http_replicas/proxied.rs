@@ -130,7 +130,7 @@ fn nothing_is_smuggled_past_the_proxy() {
         let bytes = bytes.replace("{host}", &nginx.address.to_string());
         let _ = connection.send_raw(bytes.as_bytes());
         eprintln!("{name}: {}", crate::http_attacks::answers(&mut connection));
-        is_well(nginx.address).unwrap();
+        is_well(nginx.address, None).unwrap();
         let start = Instant::now();
         // It writes its log behind the answer.
         while seen() != nginx.passed_on() && start.elapsed() < Duration::from_secs(5) {
