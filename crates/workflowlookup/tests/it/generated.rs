@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn assert_current(path: &str, text: &str) {
+pub(super) fn assert_current(path: &str, text: &str) {
     let path = repository().join(path);
     if std::env::var_os("WORKFLOWLOOKUP_UPDATE").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

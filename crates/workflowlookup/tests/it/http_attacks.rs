@@ -1,5 +1,5 @@
 //! Attacks on the server over HTTP: what is sent to the real process, and what comes of it. After each of them it answers
-//! a good request. The table is a snapshot, and is shown to people as it stands.
+//! a good request. The table is a page of the documents, made from what really came back.
 
 mod bodies;
 mod credentials;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::Place;
 use super::agent::LETTER;
+use super::generated::assert_current;
 use super::http_agent::{allow_many_files, is_well};
 use super::http_client::{Connection, Request};
 use super::http_server::Listening;
@@ -82,18 +83,21 @@ fn lanes() -> Vec<Lane> {
 }
 
 #[test]
-fn the_server_is_well_after_every_attack() {
+fn generated_table_of_attacks() {
     allow_many_files();
     let lanes = lanes();
     let rows = std::thread::scope(|scope| {
         let threads: Vec<_> = lanes.into_iter().map(|lane| scope.spawn(|| play(lane))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    let mut table = "| attack | what is sent | what comes back |\n|---|---|---|\n".to_owned();
+    let mut table = "# Attacks\n\nMade by the tests: each of these is sent to the real server over HTTP, which answers \
+        a good request after it. The rows with tokens are of a server that wants them.\n\n\
+        | attack | what is sent | what comes back |\n|---|---|---|\n"
+        .to_owned();
     for (name, sent, came) in rows {
         table.push_str(&format!("| {name} | {sent} | {came} |\n"));
     }
-    insta::assert_snapshot!("attacks", table);
+    assert_current("docs/hosting/attacks.md", &table);
 }
 
 fn play(lane: Lane) -> Vec<(&'static str, &'static str, String)> {
