@@ -337,7 +337,7 @@ impl Connection {
         let meta = modern::meta(request);
         let step = if batch.is_some() && request.method == "initialize" {
             Err(Error::invalid_request("`initialize` must not be part of a batch"))
-        } else if let Some(meta) = &meta {
+        } else if let Some(meta) = meta {
             modern::request(self, request, meta)
         } else {
             legacy::request(self, request)
@@ -357,9 +357,9 @@ impl Connection {
                 actions.push(Action::Close);
             }
             Ok(Step::Call(call, shape)) => {
-                let origin = match (&meta, self.revision) {
+                let origin = match (meta, self.revision) {
                     (None, Some(revision)) => Ok(legacy::origin(self, request, revision)),
-                    (meta, _) => modern::origin(request, meta.as_ref().unwrap_or(&Value::Null)),
+                    (meta, _) => modern::origin(request, meta.unwrap_or(&Value::Null)),
                 };
                 match origin {
                     Ok(origin) => self.call(id, call, shape, origin, batch, actions),

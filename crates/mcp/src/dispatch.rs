@@ -266,8 +266,8 @@ fn push_tool_result(
         push_line(structured, out);
     }
     if traits.is_modern {
-        let meta = server.meta(revision);
-        out.push_str(&format!(r#","resultType":"complete","_meta":{meta}"#));
+        out.push_str(r#","resultType":"complete","_meta":"#);
+        out.push_str(server.meta_text(revision));
     }
     out.push('}');
 }

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::action::Reply;
 use crate::era::modern;
@@ -76,9 +76,9 @@ pub fn classify(body: &Body<'_>, headers: &impl Headers, server: &Server) -> Res
         Message::Request(request) => match modern::meta(request) {
             None if !is_modern => Ok(legacy(request)),
             meta => {
-                let meta = meta.unwrap_or_default();
+                let meta = meta.unwrap_or(&Value::Null);
                 check(request, headers, server, version, meta.get(modern::VERSION))
-                    .and_then(|()| modern::is_complete(&meta).map(drop))
+                    .and_then(|()| modern::is_complete(meta).map(drop))
                     .map(|()| Kind::Modern)
                     .map_err(|error| refused(Some(&request.id), &error))
             }

@@ -2,6 +2,7 @@
 //! or the error that answers it, with its id wherever one can be read.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -117,6 +118,8 @@ pub(crate) struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An object, if anything: null and absent are the same.
     pub params: Option<&'a RawValue>,
+    /// What the modern era says beside the parameters, once somebody has looked.
+    pub meta: OnceCell<Option<Value>>,
 }
 
 /// Something that is no message, and what to say about it.
@@ -283,7 +286,7 @@ fn message_of<'a>(text: &'a str, envelope: &Envelope<'a>) -> Result<Message<'a>,
         },
     };
     Ok(match id {
-        Some(id) => Message::Request(Request { id, method, params }),
+        Some(id) => Message::Request(Request { id, method, params, meta: OnceCell::new() }),
         None => Message::Notification { method, params },
     })
 }

@@ -26,6 +26,7 @@ pub struct Server {
     /// The list of tools may be another while we run.
     pub tools_change: bool,
     lists: [OnceLock<String>; 5],
+    metas: [OnceLock<String>; 5],
     /// By tool, in their order.
     mirrored: OnceLock<Vec<Vec<Mirrored>>>,
 }
@@ -49,6 +50,7 @@ impl Server {
             logs: false,
             tools_change: false,
             lists: Default::default(),
+            metas: Default::default(),
             mirrored: OnceLock::new(),
         }
     }
@@ -112,6 +114,11 @@ impl Server {
     /// Who says it, for a revision that wants to know with every result.
     pub(crate) fn meta(&self, revision: Revision) -> Value {
         json!({"io.modelcontextprotocol/serverInfo": self.info(revision)})
+    }
+
+    /// The same as JSON, made once.
+    pub(crate) fn meta_text(&self, revision: Revision) -> &str {
+        self.metas[revision as usize].get_or_init(|| self.meta(revision).to_string())
     }
 
     /// A result with what its revision wants in every result.

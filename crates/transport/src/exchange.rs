@@ -26,8 +26,8 @@ pub(crate) struct Exchange<H: Host> {
     /// Calls that are carried out elsewhere.
     running: Vec<Running>,
     /// Where they say what they have to say. Made when the first one needs it.
-    sender: Option<UnboundedSender<(Ticket, News)>>,
-    news: Option<UnboundedReceiver<(Ticket, News)>>,
+    sender: Option<Sender>,
+    news: Option<Receiver>,
     feed: Option<broadcast::Receiver<Arc<Changed>>>,
     /// What was asked, with when we give it up, and under which ids.
     asked: Vec<(Instant, Ticket)>,
@@ -35,6 +35,10 @@ pub(crate) struct Exchange<H: Host> {
     /// The client may go for now, if it can come back.
     hangs_up: bool,
 }
+
+/// News are large, and a channel makes room for many: most exchanges have none.
+type Sender = UnboundedSender<(Ticket, Box<News>)>;
+type Receiver = UnboundedReceiver<(Ticket, Box<News>)>;
 
 #[derive(Debug)]
 enum Said {
@@ -160,14 +164,14 @@ impl<H: Host> Exchange<H> {
                     let done = tokio::task::spawn_blocking(|| guarded(work)).await;
                     let outcome = done.unwrap_or(Outcome::Fault);
                     // Nobody listens any more where nobody wants to know.
-                    let _ = news.send((ticket, News::Done(outcome.into())));
+                    let _ = news.send((ticket, Box::new(News::Done(outcome.into()))));
                 });
                 self.running.push(Running { ticket, abort: Some(task.abort_handle()) });
             }
             Carried::Told(begin) => {
                 let news = self.sender();
                 let finish = Finish::new(move |piece| {
-                    let _ = news.send((ticket, piece));
+                    let _ = news.send((ticket, Box::new(piece)));
                 });
                 self.running.push(Running { ticket, abort: None });
                 // A panic drops it, which says so.
@@ -177,7 +181,7 @@ impl<H: Host> Exchange<H> {
         }
     }
 
-    fn sender(&mut self) -> UnboundedSender<(Ticket, News)> {
+    fn sender(&mut self) -> Sender {
         let sender = self.sender.get_or_insert_with(|| {
             let (sender, news) = unbounded_channel();
             self.news = Some(news);
@@ -290,7 +294,7 @@ impl<H: Host> Exchange<H> {
             let waits = listens || !self.asked.is_empty();
             tokio::select! {
                 biased;
-                Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
+                Some((ticket, piece)) = news.recv() => self.hear(ticket, *piece),
                 Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
                 // Who was too slow for some of them goes on with the next.
                 changed = feed.recv() => if let Ok(changed) = changed {

@@ -21,7 +21,11 @@ pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
 /// The `_meta` of a request that belongs to this era, by its method or by either key. None: it does not.
-pub(crate) fn meta(request: &Request<'_>) -> Option<Value> {
+pub(crate) fn meta<'r>(request: &'r Request<'_>) -> Option<&'r Value> {
+    request.meta.get_or_init(|| read_meta(request)).as_ref()
+}
+
+fn read_meta(request: &Request<'_>) -> Option<Value> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         #[serde(borrow, rename = "_meta")]

@@ -41,7 +41,7 @@ fn prepare(place: &Place) -> Command {
         (Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) }, private, public)
     };
     let ((header, private, public), (strange_header, strange, _)) = (key("own"), key("strange"));
-    place.write("jwks.json", &json!({"keys": [public]}).to_string());
+    place.write("jwks.json", json!({"keys": [public]}).to_string());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let good = json!({
         "iss": ISSUER, "aud": AUDIENCE, "sub": "ann", "scope": "workflows",
