@@ -337,6 +337,9 @@ impl Connection {
         let meta = modern::meta(request);
         let step = if batch.is_some() && request.method == "initialize" {
             Err(Error::invalid_request("`initialize` must not be part of a batch"))
+        } else if batch.is_some() && self.transport == Transport::Http && is_kept(request) {
+            // A batch has a connection of its own there, which ends with it.
+            Err(Error::invalid_request("over HTTP this must not be part of a batch"))
         } else if let Some(meta) = meta {
             modern::request(self, request, meta)
         } else {
@@ -565,6 +568,11 @@ impl Connection {
     fn leave_batch(&mut self, key: u64, actions: &mut Vec<Action>) {
         actions.extend(self.batches.leave(key).map(answered));
     }
+}
+
+/// Whether a request changes what its connection keeps.
+fn is_kept(request: &Request<'_>) -> bool {
+    ["resources/subscribe", "resources/unsubscribe", "logging/setLevel"].contains(&&*request.method)
 }
 
 fn answered(text: String) -> Action {

@@ -44,6 +44,8 @@ pub enum Kind {
 pub enum Legacy {
     /// Something that is asked for.
     Request(Id),
+    /// Has the connection keep more than before.
+    Subscribes(Id),
     /// Changes what the connection keeps.
     Keeps(Id),
     /// Several at once.
@@ -62,6 +64,7 @@ pub fn classify(body: &Body<'_>, headers: &impl Headers, server: &Server) -> Res
     let is_modern = version.is_some_and(|version| {
         Revision::parse(version).is_none_or(|revision| revision.traits().is_modern)
     });
+    let is_known = version.is_none_or(|version| Revision::parse(version).is_some());
     let message = match &body.0 {
         Received::Batch(_) if is_modern => {
             return Err(refused(None, &Error::invalid_request("a body is one message")));
@@ -86,6 +89,10 @@ pub fn classify(body: &Body<'_>, headers: &impl Headers, server: &Server) -> Res
         Message::Response { .. } if is_modern => {
             let details = "a client of this revision sends no answers";
             Err(refused(None, &Error::invalid_request(details)))
+        }
+        Message::Notification { .. } if is_modern && !is_known => {
+            let error = modern::unsupported(version.unwrap_or_default());
+            Err(refused(None, &error))
         }
         Message::Notification { .. } if is_modern => Ok(Kind::Ignored),
         Message::Notification { method, params } if method == "notifications/cancelled" => {
@@ -122,9 +129,8 @@ fn legacy(request: &Request<'_>) -> Kind {
     let id = request.id.clone();
     match &*request.method {
         "initialize" => Kind::Initialize,
-        "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel" => {
-            Kind::Legacy(Legacy::Keeps(id))
-        }
+        "resources/subscribe" => Kind::Legacy(Legacy::Subscribes(id)),
+        "resources/unsubscribe" | "logging/setLevel" => Kind::Legacy(Legacy::Keeps(id)),
         _ => Kind::Legacy(Legacy::Request(id)),
     }
 }

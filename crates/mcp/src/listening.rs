@@ -86,9 +86,10 @@ impl Connection {
         self.subscriptions
     }
 
-    /// What the names of all resources that a client with a handshake has subscribed to have together.
-    pub fn subscribed_bytes(&self) -> usize {
-        self.subscribed.iter().map(String::len).sum()
+    /// What the names of all resources that the client follows have together.
+    pub fn followed_bytes(&self) -> usize {
+        let listened = self.listeners.iter().flat_map(Listener::follows).map(str::len);
+        self.subscribed.iter().map(String::len).chain(listened).sum()
     }
 
     fn hears_by_handshake(&self) -> bool {

@@ -15,6 +15,11 @@ pub(crate) const SINCE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status FRO
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Mark(i64);
 
+impl Mark {
+    /// Before everything that was ever written.
+    pub const BEGINNING: Self = Self(0);
+}
+
 /// An event that was written since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {

@@ -24,6 +24,7 @@ struct Counts {
 pub(crate) struct Place {
     admission: Arc<Admission>,
     principal: Option<Arc<str>>,
+    amount: usize,
 }
 
 impl Admission {
@@ -33,18 +34,18 @@ impl Admission {
 
     /// None where there is no place now.
     pub(crate) fn enter(self: &Arc<Self>, principal: Option<&Principal>) -> Option<Place> {
-        let mut counts = self.counts();
-        if counts.all >= self.max {
-            return None;
-        }
+        self.enter_with(principal, 1)
+    }
+
+    /// The same for something that counts as so many.
+    pub(crate) fn enter_with(
+        self: &Arc<Self>,
+        principal: Option<&Principal>,
+        amount: usize,
+    ) -> Option<Place> {
         let principal = principal.map(|principal| Arc::clone(&principal.name));
-        let own = counts.by_principal.entry(principal.clone()).or_default();
-        if *own >= self.per_principal_max {
-            return None;
-        }
-        *own += 1;
-        counts.all += 1;
-        Some(Place { admission: Arc::clone(self), principal })
+        let mut place = Place { admission: Arc::clone(self), principal, amount: 0 };
+        place.resize(amount).then_some(place)
     }
 
     pub(crate) fn under_way(&self) -> usize {
@@ -56,16 +57,32 @@ impl Admission {
     }
 }
 
+impl Place {
+    /// Counts as so many from now on. Less is always possible, more only as long as there is room.
+    pub(crate) fn resize(&mut self, amount: usize) -> bool {
+        let mut counts = self.admission.counts();
+        let all = counts.all - self.amount + amount;
+        let own = counts.by_principal.get(&self.principal).copied().unwrap_or_default();
+        let own = own - self.amount + amount;
+        let is_more = amount > self.amount;
+        if is_more && (all > self.admission.max || own > self.admission.per_principal_max) {
+            return false;
+        }
+        counts.all = all;
+        match own {
+            // Nobody is remembered who has nothing here.
+            0 => drop(counts.by_principal.remove(&self.principal)),
+            own => drop(counts.by_principal.insert(self.principal.clone(), own)),
+        }
+        drop(counts);
+        self.amount = amount;
+        true
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut counts = self.admission.counts();
-        counts.all -= 1;
-        if let Some(own) = counts.by_principal.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                counts.by_principal.remove(&self.principal);
-            }
-        }
+        self.resize(0);
     }
 }
 

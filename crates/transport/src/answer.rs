@@ -46,13 +46,22 @@ pub(crate) enum Refused {
     NoSession,
     UnknownSession,
     BadLastEvent,
+    HeadersTooLarge,
+    /// A header that must not stand twice.
+    Twice(&'static str),
+    UnsupportedVersion,
+    NobodyAsked,
 }
 
 impl Refused {
     pub(crate) fn response(self) -> Response {
         let (status, details) = self.words();
-        let error =
-            json!({"code": -32000, "message": reason(status), "data": {"details": details}});
+        let code = match self {
+            // What the modern era calls headers that cannot be trusted.
+            Self::Twice(_) => -32020,
+            _ => -32000,
+        };
+        let error = json!({"code": code, "message": reason(status), "data": {"details": details}});
         let text = json!({"jsonrpc": "2.0", "error": error}).to_string();
         let mut response = with_text(status, "application/json", text);
         let headers = response.headers_mut();
@@ -75,6 +84,11 @@ impl Refused {
             _ => {}
         }
         response
+    }
+
+    /// For the log.
+    pub(crate) fn details(&self) -> String {
+        self.words().1
     }
 
     fn words(&self) -> (StatusCode, String) {
@@ -123,6 +137,22 @@ impl Refused {
             Self::UnknownSession => (
                 StatusCode::NOT_FOUND,
                 "this `Mcp-Session-Id` is not good, or not any more; begin again with `initialize`",
+            ),
+            Self::HeadersTooLarge => {
+                let bytes = limits::HEADERS_BYTES_MAX;
+                let details = format!("all headers together may have {bytes} bytes");
+                return (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, details);
+            }
+            Self::Twice(name) => {
+                return (StatusCode::BAD_REQUEST, format!("the header `{name}` stands twice"));
+            }
+            Self::UnsupportedVersion => (
+                StatusCode::BAD_REQUEST,
+                "`MCP-Protocol-Version` is none of the revisions that begin with a handshake",
+            ),
+            Self::NobodyAsked => (
+                StatusCode::BAD_REQUEST,
+                "nobody has asked this, or not this client, or not any more; nothing was decided",
             ),
             Self::BadLastEvent => (StatusCode::BAD_REQUEST, "this `Last-Event-ID` is none of ours"),
         };

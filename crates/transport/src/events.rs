@@ -39,9 +39,14 @@ pub(crate) struct Events {
     /// When to say that we are still there.
     quiet_until: Pin<Box<Sleep>>,
     ends_at: Instant,
+    /// Whether its client is still let in.
+    is_good: Option<IsGood>,
     /// What is given back when nobody reads any more.
     _held: Box<dyn Send>,
 }
+
+/// Asked before anything is said.
+pub(crate) type IsGood = Box<dyn Fn() -> bool + Send>;
 
 impl Events {
     /// Goes on behind the event with this number, or behind the last one there is.
@@ -50,6 +55,7 @@ impl Events {
         last: Number,
         reading: Reading,
         principal: Option<&Principal>,
+        is_good: Option<IsGood>,
         held: impl Send + 'static,
     ) -> Response {
         // A client may say that it has read what was never said.
@@ -65,8 +71,9 @@ impl Events {
             reader,
             next: last + 1,
             is_primed: reading != Reading::Primed,
-            quiet_until: Box::pin(sleep_until(now + KEEP_ALIVE)),
+            quiet_until: Box::pin(sleep_until(now + KEEP_ALIVE.min(time))),
             ends_at: now + time,
+            is_good,
             _held: Box::new(held),
         };
         let mut response = Response::new(Body::new(events));
@@ -96,6 +103,10 @@ impl Events {
             let id = self.stream.event_id(self.next - 1);
             return Poll::Ready(Some(format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n")));
         }
+        if Instant::now() >= self.ends_at || self.is_good.as_ref().is_some_and(|is_good| !is_good())
+        {
+            return Poll::Ready(None);
+        }
         match self.stream.poll_next(self.reader, self.next, context) {
             Poll::Ready(Some((number, message))) => {
                 self.next = number + 1;
@@ -115,7 +126,8 @@ impl Events {
         if now >= self.ends_at {
             return Poll::Ready(None);
         }
-        self.quiet_until.as_mut().reset(now + KEEP_ALIVE);
+        let quiet_until = (now + KEEP_ALIVE).min(self.ends_at);
+        self.quiet_until.as_mut().reset(quiet_until);
         // Polled once, so that it wakes us.
         let _ = self.quiet_until.as_mut().poll(context);
         Poll::Ready(Some(":\n\n".to_owned()))
@@ -136,7 +148,7 @@ impl http_body::Body for Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        if self.stream.is_newest(self.reader) {
+        if !self.stream.detach(self.reader) {
             self.stream.abandon();
         }
     }

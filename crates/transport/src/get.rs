@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::http::header::HeaderName;
 use axum::http::request::Parts;
 use axum::response::Response;
 
@@ -13,7 +12,7 @@ use crate::handshake_token::Id;
 use crate::host::{Host, Principal};
 use crate::metrics::Metrics;
 use crate::post::accepts;
-use crate::service::Service;
+use crate::service::{LAST_EVENT, Service, check_version};
 use crate::stream::LastEvent;
 
 pub(crate) fn get<H: Host>(
@@ -24,14 +23,16 @@ pub(crate) fn get<H: Host>(
     if !accepts(&parts.headers, "text/event-stream") {
         return Err(Refused::NotAcceptable("`text/event-stream`"));
     }
+    check_version(&parts.headers)?;
     let had = service.handshake(&parts.headers, principal)?;
-    if !service.is_ready() {
+    if service.is_draining() {
         return Err(Refused::Draining);
     }
     let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
+    let is_good = service.is_good(principal);
     let primes = had.handshake.revision.traits().sse_priming;
     let reading = if primes { Reading::Primed } else { Reading::Resumable };
-    let last = match parts.headers.get(HeaderName::from_static("last-event-id")) {
+    let last = match parts.headers.get(LAST_EVENT) {
         None => None,
         Some(last) => {
             let last = last.to_str().ok().and_then(LastEvent::read);
@@ -48,7 +49,7 @@ pub(crate) fn get<H: Host>(
             stream
         });
         let seen = if stream.number() == *number { *seen } else { 0 };
-        return Ok(Events::after(stream, seen, Reading::Resumable, principal, place));
+        return Ok(Events::after(stream, seen, Reading::Resumable, principal, is_good, place));
     }
     // It hears of lists without having asked.
     service.host.followed();
@@ -58,11 +59,12 @@ pub(crate) fn get<H: Host>(
     match last {
         Some(last) if last.stream == stream.number() => {
             Metrics::add(&service.metrics.resumed);
-            Ok(Events::after(stream, last.number, Reading::Resumable, principal, (place, left)))
+            let reading = Reading::Resumable;
+            Ok(Events::after(stream, last.number, reading, principal, is_good, (place, left)))
         }
         _ => {
             let newest = stream.newest();
-            Ok(Events::after(stream, newest, reading, principal, (place, left)))
+            Ok(Events::after(stream, newest, reading, principal, is_good, (place, left)))
         }
     }
 }

@@ -35,6 +35,11 @@ pub trait Host: Send + Sync + 'static {
         std::future::ready(Ok(None))
     }
 
+    /// Whether what a principal has shown us is still good: asked while a stream of its is open.
+    fn is_still_good(&self, _principal: &Principal) -> bool {
+        true
+    }
+
     /// A handshake was ended before its time: for processes that share a memory to tell one another. The time is in
     /// milliseconds since 1970.
     fn end_handshake(&self, _id: [u8; 16], _until: u64) {}

@@ -30,6 +30,10 @@ pub const REQUESTS_PER_PRINCIPAL_MAX: usize = 512;
 /// How many event streams are open at once, in all and for one principal.
 pub const STREAMS_MAX: usize = 10_000;
 pub const STREAMS_PER_PRINCIPAL_MAX: usize = 6_000;
+/// How many answers, cancellations and other notifications are taken besides, so that what is under way can come to
+/// its end.
+pub const REPLIES_MAX: usize = 256;
+pub const REPLIES_PER_PRINCIPAL_MAX: usize = 128;
 /// What a client that was turned away is told to wait, in seconds.
 pub const RETRY_AFTER: u32 = 1;
 
@@ -38,7 +42,7 @@ pub const THREADS_MAX: usize = 16;
 
 /// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
 /// the newest one.
-pub const EVENTS_MAX: usize = 256;
+pub const EVENTS_MAX: usize = 64;
 pub const EVENTS_BYTES_MAX: usize = 256 * 1024;
 /// How often a silent stream says that it is still there.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -53,8 +57,13 @@ pub const SILENCE: Duration = Duration::from_secs(2);
 pub const RESUME_TIME: Duration = Duration::from_secs(120);
 /// How many clients with a handshake are remembered, because they have a stream or subscriptions here.
 pub const PEERS_MAX: usize = 12_000;
-/// What the names of all resources that they have subscribed to may have together.
-pub const SUBSCRIBED_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const PEERS_PER_PRINCIPAL_MAX: usize = 6_000;
+/// What the names of all resources that clients follow, by subscribing or by listening, may have together, in all and
+/// for one principal.
+pub const FOLLOWED_BYTES_MAX: usize = 128 * 1024 * 1024;
+pub const FOLLOWED_BYTES_PER_PRINCIPAL_MAX: usize = 32 * 1024 * 1024;
+/// What one more name may have.
+pub const NAME_BYTES_MAX: usize = 2048;
 /// How many answered streams are kept for that, and how many bytes they have together.
 pub const ANSWERED_MAX: usize = 1024;
 pub const ANSWERED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -64,7 +73,7 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many handshakes that were ended early are remembered here. The oldest are forgotten first.
 pub const ENDED_MAX: usize = 200_000;
 /// The longest name of a principal that a handshake carries.
-pub const PRINCIPAL_BYTES_MAX: usize = 512;
+pub const PRINCIPAL_BYTES_MAX: usize = 2048;
 
 /// How long requests under way may take when we are told to end.
 pub const DRAIN_TIME: Duration = Duration::from_secs(20);

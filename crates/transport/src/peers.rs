@@ -2,16 +2,16 @@
 //! subscribed to, answers that they may come back for. All of it is bounded, and forgotten some time after nobody
 //! reads it. Other processes know nothing of it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use mcp::{Action, Body, Changed, Connection, Reply};
 
+use crate::admission::Place;
 use crate::handshake_token::Id;
-use crate::limits::{
-    ANSWERED_BYTES_MAX, ANSWERED_MAX, PEERS_MAX, RESUME_TIME, SUBSCRIBED_BYTES_MAX,
-};
+use crate::limits::{ANSWERED_BYTES_MAX, ANSWERED_MAX, NAME_BYTES_MAX, RESUME_TIME};
 use crate::stream::Stream;
 
 #[derive(Debug, Default)]
@@ -26,8 +26,6 @@ struct Inner {
     answered: VecDeque<Answered>,
     /// What these have together.
     answered_bytes: usize,
-    /// What the names of all resources that clients have subscribed to have together.
-    subscribed_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -47,6 +45,25 @@ struct Peer {
     /// Since when nobody does.
     left_at: Instant,
     until: u64,
+    /// That it is remembered at all.
+    _place: Place,
+    /// What the names of the resources that it has subscribed to have together.
+    share: Place,
+}
+
+/// What is kept for a client, to begin with.
+pub(crate) struct NewPeer {
+    pub(crate) connection: Connection,
+    pub(crate) stream: Arc<Stream>,
+    pub(crate) place: Place,
+    pub(crate) share: Place,
+}
+
+/// Whether a message has more kept than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    More,
+    NoMore,
 }
 
 impl Peers {
@@ -56,7 +73,7 @@ impl Peers {
         &self,
         id: Id,
         until: u64,
-        make: impl FnOnce() -> (Connection, Arc<Stream>),
+        make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<Arc<Stream>> {
         let mut inner = self.inner();
         let peer = inner.peer(id, until, make)?;
@@ -66,7 +83,8 @@ impl Peers {
 
     pub(crate) fn leave(&self, id: &Id) {
         if let Some(peer) = self.inner().peers.get_mut(id) {
-            peer.reading -= 1;
+            // It may have said goodbye meanwhile, and come again.
+            peer.reading = peer.reading.saturating_sub(1);
             peer.left_at = Instant::now();
         }
     }
@@ -77,18 +95,18 @@ impl Peers {
         id: Id,
         until: u64,
         body: Body<'_>,
-        make: impl FnOnce() -> (Connection, Arc<Stream>),
+        keeping: Keeping,
+        make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<Reply> {
         let mut inner = self.inner();
-        if inner.subscribed_bytes >= SUBSCRIBED_BYTES_MAX {
+        let peer = inner.peer(id, until, make)?;
+        let most = peer.connection.followed_bytes() + NAME_BYTES_MAX;
+        if keeping == Keeping::More && !peer.share.resize(most) {
             return None;
         }
-        let peer = inner.peer(id, until, make)?;
         let mut actions = Vec::new();
-        let before = peer.connection.subscribed_bytes();
         peer.connection.take(body, &mut actions);
-        let after = peer.connection.subscribed_bytes();
-        inner.subscribed_bytes = inner.subscribed_bytes + after - before;
+        peer.share.resize(peer.connection.followed_bytes());
         actions.into_iter().find_map(|action| match action {
             Action::Reply(reply) => Some(reply),
             _ => None,
@@ -146,7 +164,6 @@ impl Peers {
     pub(crate) fn end(&self, id: &Id) {
         let mut inner = self.inner();
         if let Some(peer) = inner.peers.remove(id) {
-            inner.subscribed_bytes -= peer.connection.subscribed_bytes();
             peer.stream.end();
         }
         inner.answering.retain(|_, (own, _)| own != id);
@@ -161,17 +178,14 @@ impl Peers {
 
     pub(crate) fn sweep(&self, now: u64) {
         let mut inner = self.inner();
-        let mut freed = 0;
         inner.peers.retain(|_, peer| {
             let is_needed = peer.reading > 0 || peer.left_at.elapsed() < RESUME_TIME;
             let is_kept = is_needed && peer.until >= now;
             if !is_kept {
-                freed += peer.connection.subscribed_bytes();
                 peer.stream.end();
             }
             is_kept
         });
-        inner.subscribed_bytes -= freed;
         while inner.answered.front().is_some_and(|answered| answered.at.elapsed() >= RESUME_TIME) {
             inner.forget_answered();
         }
@@ -194,16 +208,15 @@ impl Inner {
         &mut self,
         id: Id,
         until: u64,
-        make: impl FnOnce() -> (Connection, Arc<Stream>),
+        make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<&mut Peer> {
-        let is_full = self.peers.len() >= PEERS_MAX;
         match self.peers.entry(id) {
-            std::collections::hash_map::Entry::Occupied(peer) => Some(peer.into_mut()),
-            std::collections::hash_map::Entry::Vacant(_) if is_full => None,
-            std::collections::hash_map::Entry::Vacant(place) => {
-                let (connection, stream) = make();
+            Entry::Occupied(peer) => Some(peer.into_mut()),
+            Entry::Vacant(vacant) => {
+                let NewPeer { connection, stream, place: _place, share } = make()?;
                 let left_at = Instant::now();
-                Some(place.insert(Peer { connection, stream, reading: 0, left_at, until }))
+                let peer = Peer { connection, stream, reading: 0, left_at, until, _place, share };
+                Some(vacant.insert(peer))
             }
         }
     }

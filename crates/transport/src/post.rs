@@ -2,7 +2,7 @@
 //! before it makes it a stream.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -18,6 +18,7 @@ use crate::exchange::{AtOnce, Client, Exchange};
 use crate::handshake_token::Had;
 use crate::host::{Host, Principal};
 use crate::limits::SILENCE;
+use crate::peers::Keeping;
 use crate::service::{SESSION, Service};
 use crate::stream::{First, Stream};
 
@@ -34,7 +35,12 @@ pub(crate) async fn post<H: Host>(
     if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
         return Err(Refused::NotAcceptable("`application/json` and `text/event-stream`"));
     }
-    let place = service.requests.enter(principal).ok_or(Refused::Busy)?;
+    let place = service.requests.enter(principal);
+    // What brings something to its end is taken all the same.
+    let reply_place = match &place {
+        Some(_) => None,
+        None => Some(service.replies.enter(principal).ok_or(Refused::Busy)?),
+    };
     let read = service.room.read(headers, body, service.options.limits.body_time).await?;
     let bytes = &read.bytes;
     service.host.heard(bytes);
@@ -46,6 +52,13 @@ pub(crate) async fn post<H: Host>(
             return Ok(answer::json(reply));
         }
     };
+    let is_reply = matches!(
+        kind,
+        Kind::Legacy(Legacy::Answer(_) | Legacy::Cancelled(_) | Legacy::Notification)
+    );
+    if place.is_none() && !is_reply {
+        return Err(Refused::Busy);
+    }
     match kind {
         Kind::Ignored => Ok(answer::empty(StatusCode::ACCEPTED)),
         Kind::Modern => {
@@ -54,11 +67,15 @@ pub(crate) async fn post<H: Host>(
                 AtOnce::Answer(reply) => Ok(answer::json(reply)),
                 AtOnce::Nothing => Ok(answer::empty(StatusCode::ACCEPTED)),
                 AtOnce::GoesOn => {
+                    let bytes = exchange.connection().followed_bytes();
+                    let share = service.followed.enter_with(principal, bytes);
+                    let share = share.ok_or(Refused::Busy)?;
                     let stream = service.new_stream(None);
                     let abandoned = Abandoned(Some(Arc::clone(&stream)));
                     tokio::spawn(exchange.run(Arc::clone(&stream), Client::Modern));
                     let reading = Reading::Once;
-                    let response = respond(service, principal, &stream, reading, None).await?;
+                    let response =
+                        respond(service, principal, &stream, reading, None, share).await?;
                     abandoned.not_any_more();
                     // From here on it is an answer, or a stream, which are counted on their own.
                     drop((place, read));
@@ -80,6 +97,7 @@ pub(crate) async fn post<H: Host>(
         Kind::Legacy(kind) => {
             let had = service.handshake(headers, principal)?;
             let is_answered = matches!(kind, Legacy::Request(_) | Legacy::Batch);
+            let is_answer = matches!(kind, Legacy::Answer(_));
             let request = match kind {
                 Legacy::Answer(id) if service.routes.answer(had.id, &id, bytes.clone()) => {
                     return Ok(answer::empty(StatusCode::ACCEPTED));
@@ -88,7 +106,10 @@ pub(crate) async fn post<H: Host>(
                     service.routes.cancel(&(had.id, id), bytes.clone());
                     return Ok(answer::empty(StatusCode::ACCEPTED));
                 }
-                Legacy::Keeps(_) => return keep(service, principal, &had, body),
+                Legacy::Subscribes(_) => {
+                    return keep(service, principal, &had, body, Keeping::More);
+                }
+                Legacy::Keeps(_) => return keep(service, principal, &had, body, Keeping::NoMore),
                 Legacy::Request(id) => Some(id),
                 Legacy::Answer(_) | Legacy::Batch | Legacy::Notification => None,
             };
@@ -96,16 +117,19 @@ pub(crate) async fn post<H: Host>(
             let mut exchange = Exchange::new(Arc::clone(service), peer);
             match exchange.take(body) {
                 AtOnce::Answer(reply) => Ok(answer::json(reply)),
+                AtOnce::Nothing if is_answer => Err(Refused::NobodyAsked),
                 AtOnce::Nothing => Ok(answer::empty(StatusCode::ACCEPTED)),
                 AtOnce::GoesOn => {
                     let stream = service.new_stream(request.as_ref());
                     let client = Client::Handshaken { client: had.id, request };
                     let running = exchange.run(Arc::clone(&stream), client);
                     let (own, saying) = (Arc::clone(service), Arc::clone(&stream));
+                    let kept = Arc::new(Mutex::new(place));
+                    let place = Arc::clone(&kept);
                     tokio::spawn(async move {
                         running.await;
                         own.peers.answered(&saying);
-                        drop((place, read));
+                        drop((place, reply_place, read));
                     });
                     if !is_answered {
                         // What it says is taken, also if it is not acted upon yet. It is never a stream.
@@ -115,7 +139,15 @@ pub(crate) async fn post<H: Host>(
                     }
                     let primes = had.handshake.revision.traits().sse_priming;
                     let reading = if primes { Reading::Primed } else { Reading::Resumable };
-                    respond(service, principal, &stream, reading, Some(&had)).await
+                    let response =
+                        respond(service, principal, &stream, reading, Some(&had), ()).await?;
+                    // What waits for a person is counted among the streams from now on, also while nobody reads it.
+                    if stream.has_reader()
+                        && let Some(place) = service.streams.enter(principal)
+                    {
+                        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+                    }
+                    Ok(response)
                 }
             }
         }
@@ -128,21 +160,23 @@ fn keep<H: Host>(
     principal: Option<&Principal>,
     had: &Had,
     body: mcp::Body<'_>,
+    keeping: Keeping,
 ) -> Result<Response, Refused> {
     let make = || service.new_peer(principal, had);
     service.host.followed();
-    let reply = service.peers.take(had.id, had.until, body, make).ok_or(Refused::Busy)?;
+    let reply = service.peers.take(had.id, had.until, body, keeping, make).ok_or(Refused::Busy)?;
     service.host.said(&reply.text);
     Ok(answer::json(reply))
 }
 
 /// The answer as JSON if it comes alone and soon, and as a stream otherwise.
 async fn respond<H: Host>(
-    service: &Service<H>,
+    service: &Arc<Service<H>>,
     principal: Option<&Principal>,
     stream: &Arc<Stream>,
     reading: Reading,
     had: Option<&Had>,
+    held: impl Send + 'static,
 ) -> Result<Response, Refused> {
     let first = poll_fn(|context| stream.poll_first(context));
     match tokio::time::timeout(SILENCE, first).await {
@@ -153,7 +187,9 @@ async fn respond<H: Host>(
             if let Some(had) = had {
                 service.peers.keep(had.id, stream);
             }
-            Ok(Events::after(Arc::clone(stream), 0, reading, principal, place))
+            let is_good = service.is_good(principal);
+            let stream = Arc::clone(stream);
+            Ok(Events::after(stream, 0, reading, principal, is_good, (place, held)))
         }
     }
 }

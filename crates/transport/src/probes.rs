@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::{ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_ORIGIN};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
 
-use crate::answer::{Refused, with_text};
+use crate::answer::{Refused, empty, with_text};
 use crate::host::Host;
 use crate::service::Service;
 
@@ -36,6 +37,19 @@ pub(crate) async fn metrics<H: Host>(
         }
         Err(refused) => Refused::response(refused),
     }
+}
+
+/// What anybody may read, a page in a browser too.
+pub(crate) async fn document(method: Method, text: String) -> Response {
+    let mut response = match method {
+        Method::GET | Method::HEAD => with_text(StatusCode::OK, "application/json", text),
+        Method::OPTIONS => empty(StatusCode::NO_CONTENT),
+        _ => empty(StatusCode::METHOD_NOT_ALLOWED),
+    };
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+    response
 }
 
 pub(crate) async fn nothing() -> Response {

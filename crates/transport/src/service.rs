@@ -12,28 +12,35 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, CONNECTION, VARY,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{any, get};
-use mcp::{Connection, Peer};
+use mcp::http::{METHOD, NAME, VERSION};
+use mcp::{Connection, Peer, Revision};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admission::Admission;
 use crate::answer::{self, Refused};
 use crate::body::Room;
 use crate::ended::Ended;
+use crate::events::IsGood;
 use crate::feed::Feed;
 use crate::guard::Allowed;
 use crate::handshake_token::{Had, Id, Signer};
 use crate::host::{Host, Principal};
-use crate::limits::{Limits, PRINCIPAL_BYTES_MAX, THREADS_MAX};
+use crate::limits::{
+    FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX, HEADERS_BYTES_MAX, Limits, PEERS_MAX,
+    PEERS_PER_PRINCIPAL_MAX, PRINCIPAL_BYTES_MAX, REPLIES_MAX, REPLIES_PER_PRINCIPAL_MAX,
+    THREADS_MAX,
+};
 use crate::metrics::{Metrics, Now};
-use crate::peers::Peers;
+use crate::peers::{NewPeer, Peers};
 use crate::routes::Routes;
 use crate::stream::Stream;
 use crate::{get as getting, post, probes};
 
 pub(crate) const SESSION: &str = "mcp-session-id";
+pub(crate) const LAST_EVENT: &str = "last-event-id";
 
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -55,6 +62,12 @@ pub struct Service<H: Host> {
     pub(crate) ended: Mutex<Ended>,
     pub(crate) requests: Arc<Admission>,
     pub(crate) streams: Arc<Admission>,
+    /// Answers and notifications that are taken although no request is.
+    pub(crate) replies: Arc<Admission>,
+    /// Clients with a handshake that something is kept for.
+    pub(crate) remembered: Arc<Admission>,
+    /// Bytes of the names that clients follow.
+    pub(crate) followed: Arc<Admission>,
     pub(crate) threads: Arc<Semaphore>,
     pub(crate) room: Room,
     pub(crate) metrics: Metrics,
@@ -82,6 +95,9 @@ impl<H: Host> Service<H> {
             ended: Mutex::default(),
             requests,
             streams,
+            replies: Admission::new(REPLIES_MAX, REPLIES_PER_PRINCIPAL_MAX),
+            remembered: Admission::new(PEERS_MAX, PEERS_PER_PRINCIPAL_MAX),
+            followed: Admission::new(FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX),
             threads: Arc::new(Semaphore::new(THREADS_MAX)),
             room: Room::default(),
             metrics: Metrics::default(),
@@ -96,9 +112,7 @@ impl<H: Host> Service<H> {
         let documents =
             self.options.documents.iter().fold(Router::new(), |router, (path, text)| {
                 let text = text.clone();
-                router.route(path, get(|| async move {
-                answer::with_text(StatusCode::OK, "application/json", text)
-            }))
+                router.route(path, any(|method: Method| probes::document(method, text)))
             });
         documents
             .route("/mcp", any(endpoint::<H>))
@@ -119,7 +133,7 @@ impl<H: Host> Service<H> {
         self.peers.end_all();
     }
 
-    fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         *self.draining.borrow()
     }
 
@@ -130,10 +144,7 @@ impl<H: Host> Service<H> {
     /// What every request has to pass: who asks for whom, and who it is.
     pub(crate) async fn admit(&self, parts: &Parts) -> Result<Option<Principal>, Refused> {
         self.options.allowed.check(&parts.uri, &parts.headers).map_err(Refused::Foreign)?;
-        let principal = self.host.authenticate(&parts.headers).await.map_err(|denied| {
-            tracing::info!(reason = denied.reason, "a request was not let in");
-            Refused::Denied(denied)
-        })?;
+        let principal = self.host.authenticate(&parts.headers).await.map_err(Refused::Denied)?;
         Ok(principal)
     }
 
@@ -203,13 +214,20 @@ impl<H: Host> Service<H> {
     }
 
     /// What is kept for a client, to begin with.
-    pub(crate) fn new_peer(
-        &self,
-        principal: Option<&Principal>,
-        had: &Had,
-    ) -> (Connection, Arc<Stream>) {
+    pub(crate) fn new_peer(&self, principal: Option<&Principal>, had: &Had) -> Option<NewPeer> {
         let peer = self.unknown_peer(principal, Some(had));
-        (Connection::over_http(self.host.server(), peer), self.new_stream(None))
+        Some(NewPeer {
+            connection: Connection::over_http(self.host.server(), peer),
+            stream: self.new_stream(None),
+            place: self.remembered.enter(principal)?,
+            share: self.followed.enter_with(principal, 0)?,
+        })
+    }
+
+    /// For a stream of this principal's; anybody stays let in.
+    pub(crate) fn is_good(self: &Arc<Self>, principal: Option<&Principal>) -> Option<IsGood> {
+        let (service, principal) = (Arc::clone(self), principal?.clone());
+        Some(Box::new(move || service.host.is_still_good(&principal)))
     }
 
     /// Forgets what has become old.
@@ -252,9 +270,11 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
         Method::OPTIONS => "OPTIONS",
         _ => "other",
     };
+    let odd = odd_headers(&parts.headers);
     let begun = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
     let mut principal = None;
     let served = match method {
+        _ if odd.is_some() => odd.map_or(Err(Refused::Broken), Err),
         "OPTIONS" => preflight(&service, &parts),
         "other" => Err(Refused::MethodNotAllowed),
         _ => match service.admit(&parts).await {
@@ -270,7 +290,10 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
             }
         },
     };
-    let mut response = served.unwrap_or_else(Refused::response);
+    let mut response = served.unwrap_or_else(|refused| {
+        tracing::info!(reason = refused.details(), "a request was refused");
+        refused.response()
+    });
     let status = response.status().as_u16();
     service.metrics.responded(method, status);
     if service.is_draining() {
@@ -291,12 +314,37 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
     response
 }
 
+/// What makes a request one that nobody should look at any further: headers beyond all measure, or one that stands twice
+/// where two readers could take another one each.
+fn odd_headers(headers: &HeaderMap) -> Option<Refused> {
+    let length = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    if headers.iter().map(length).sum::<usize>() > HEADERS_BYTES_MAX {
+        return Some(Refused::HeadersTooLarge);
+    }
+    let once = [VERSION, METHOD, NAME, SESSION, LAST_EVENT];
+    let twice = once.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some());
+    twice.map(Refused::Twice)
+}
+
+/// A client with a handshake names one of its revisions, if any, also where it sends no message.
+pub(crate) fn check_version(headers: &HeaderMap) -> Result<(), Refused> {
+    let Some(version) = headers.get(VERSION) else {
+        return Ok(());
+    };
+    let revision = version.to_str().ok().and_then(Revision::parse);
+    match revision.is_some_and(|revision| !revision.traits().is_modern) {
+        true => Ok(()),
+        false => Err(Refused::UnsupportedVersion),
+    }
+}
+
 /// A client says goodbye.
 async fn delete<H: Host>(
     service: &Arc<Service<H>>,
     parts: &Parts,
     principal: Option<&Principal>,
 ) -> Result<Response, Refused> {
+    check_version(&parts.headers)?;
     let had = service.handshake(&parts.headers, principal)?;
     let _place = service.requests.enter(principal).ok_or(Refused::Busy)?;
     service.end_handshake(&had).await;

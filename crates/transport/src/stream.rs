@@ -36,9 +36,22 @@ struct Inner {
     is_over: bool,
     /// Whoever has read everything so far is let go.
     hangs_up: bool,
-    /// Readers so far. Only the newest is given anything.
-    readers: u64,
+    /// Who reads, in the order in which they came. Only the last is given anything.
+    readers: Vec<Reader>,
+    /// Readers so far.
+    count: u64,
+    /// Up to here somebody has read.
+    read: Number,
+    /// Who waits for what this will be.
     waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    number: u64,
+    waker: Option<Waker>,
+    /// What comes before is somebody else's.
+    from: Number,
 }
 
 /// What the first thing said is.
@@ -81,7 +94,7 @@ impl Stream {
     /// The answer, and with it the end.
     pub(crate) fn answer(&self, reply: Reply) {
         let mut inner = self.inner();
-        if inner.events.is_empty() && inner.first == 1 && inner.readers == 0 {
+        if inner.events.is_empty() && inner.first == 1 && inner.count == 0 {
             inner.reply = Some(reply);
             inner.is_over = true;
             inner.wake();
@@ -135,16 +148,35 @@ impl Stream {
         }
     }
 
-    /// A new reader: the only one from now on.
+    /// Whether this has become a stream that somebody reads.
+    pub(crate) fn has_reader(&self) -> bool {
+        self.inner().count > 0
+    }
+
+    /// A new reader: the only one that is given anything, as long as it reads.
     pub(crate) fn attach(&self) -> u64 {
         let mut inner = self.inner();
         if let Some(reply) = inner.reply.take() {
             inner.bytes += reply.text.len();
             inner.events.push_back(reply.text);
         }
-        inner.readers += 1;
+        inner.count += 1;
+        let number = inner.count;
+        inner.readers.push(Reader { number, waker: None, from: 0 });
         inner.wake();
-        inner.readers
+        number
+    }
+
+    /// This one does not read any more: whoever came before it goes on from there. Says whether somebody is left.
+    pub(crate) fn detach(&self, reader: u64) -> bool {
+        let mut inner = self.inner();
+        let read = inner.read;
+        inner.readers.retain(|own| own.number != reader);
+        if let Some(last) = inner.readers.last_mut() {
+            last.from = read + 1;
+        }
+        inner.wake();
+        !inner.readers.is_empty()
     }
 
     /// The next event from this number on.
@@ -155,25 +187,24 @@ impl Stream {
         context: &mut Context<'_>,
     ) -> Poll<Option<(Number, String)>> {
         let mut inner = self.inner();
-        if reader != inner.readers {
-            // Another reader has come. This one is told nothing more, and may stay.
-            return if inner.is_over { Poll::Ready(None) } else { Poll::Pending };
+        let is_last = inner.readers.last().is_some_and(|last| last.number == reader);
+        // Where another has come since, this one waits for it to leave.
+        if is_last {
+            let own = inner.readers.last().map_or(0, |last| last.from);
+            let number = from.max(own).max(inner.first);
+            let at = usize::try_from(number - inner.first).unwrap_or(usize::MAX);
+            if let Some(text) = inner.events.get(at).cloned() {
+                inner.read = inner.read.max(number);
+                return Poll::Ready(Some((number, text)));
+            }
         }
-        let number = from.max(inner.first);
-        let at = usize::try_from(number - inner.first).unwrap_or(usize::MAX);
-        if let Some(text) = inner.events.get(at) {
-            return Poll::Ready(Some((number, text.clone())));
-        }
-        if inner.is_over || std::mem::take(&mut inner.hangs_up) {
+        if inner.is_over || (is_last && std::mem::take(&mut inner.hangs_up)) {
             return Poll::Ready(None);
         }
-        inner.waker = Some(context.waker().clone());
+        if let Some(own) = inner.readers.iter_mut().find(|own| own.number == reader) {
+            own.waker = Some(context.waker().clone());
+        }
         Poll::Pending
-    }
-
-    /// Whether this reader is the one that is given events.
-    pub(crate) fn is_newest(&self, reader: u64) -> bool {
-        self.inner().readers == reader
     }
 
     /// What has been read is not needed again.
@@ -218,9 +249,8 @@ impl Inner {
     }
 
     fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        let readers = self.readers.iter_mut().filter_map(|reader| reader.waker.take());
+        self.waker.take().into_iter().chain(readers).for_each(Waker::wake);
     }
 }
 
@@ -274,6 +304,12 @@ mod tests {
         let second = stream.attach();
         assert_eq!(read_all(&stream, first, 3), [], "only one is told");
         assert_eq!(read_all(&stream, second, 2), [(2, "b".to_owned()), (3, "c".to_owned())]);
+        stream.push("d".to_owned());
+        assert_eq!(read_all(&stream, second, 4).len(), 1);
+        assert!(stream.detach(second), "the first still reads");
+        stream.push("e".to_owned());
+        assert_eq!(read_all(&stream, first, 3), [(5, "e".to_owned())], "what nobody was told yet");
+        assert!(!stream.detach(first));
     }
 
     #[test]

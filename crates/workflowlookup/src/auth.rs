@@ -55,10 +55,22 @@ impl Authenticator {
         }
     }
 
-    /// Whether a good token would be let in now. None where it would, otherwise why not, for `/readyz`.
+    /// Whether somebody would be let in now. None where they would, otherwise why not, for `/readyz`. Where there are two
+    /// ways in, one of them is enough.
     pub(crate) fn not_ready(&self) -> Option<String> {
-        let tokens = self.tokens.as_ref().and_then(Tokens::not_ready);
-        tokens.or_else(|| self.oauth.as_ref().and_then(ResourceServer::not_ready))
+        let tokens = self.tokens.as_ref().map(Tokens::not_ready);
+        let oauth = self.oauth.as_ref().map(ResourceServer::not_ready);
+        let mut ways = tokens.into_iter().chain(oauth);
+        match ways.next() {
+            None => Some("nobody is let in".to_owned()),
+            Some(first) => first.filter(|_| ways.all(|way| way.is_some())),
+        }
+    }
+
+    /// Whether a token that was good has not been revoked since. An issuer's are good until they end.
+    pub(crate) fn is_still_good(&self, name: &str) -> bool {
+        let is_issued = name.contains('#');
+        is_issued || self.tokens.as_ref().is_none_or(|tokens| tokens.has(name))
     }
 
     /// Takes every `Authorization` header of a request, so that two of them are seen as two. Nothing else of a

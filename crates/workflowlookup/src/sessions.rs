@@ -100,6 +100,9 @@ impl LazySessions {
 
 fn no_key(place: &Place, error: &io::Error) -> Refusal {
     let hint = match error.kind() {
+        _ if place.key == KeyPlace::Environment => {
+            "set it to the 64 hexadecimal digits of the key, or unset it to use the one in a file"
+        }
         io::ErrorKind::InvalidData => {
             "put the right one back, or move it away together with its store to begin anew"
         }

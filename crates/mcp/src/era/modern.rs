@@ -63,12 +63,7 @@ pub(crate) fn request(
 ) -> Result<Step, Error> {
     let version = is_complete(meta)?;
     if Revision::parse(version) != Some(REVISION) {
-        return Err(Error::new(
-            -32022,
-            "Unsupported protocol version",
-            json!({"supported": [REVISION.name()], "requested": version}),
-        )
-        .bad_request());
+        return Err(unsupported(version));
     }
     match &*request.method {
         "server/discover" => Ok(Step::Answer(discover(&connection.server))),
@@ -86,6 +81,11 @@ pub(crate) fn is_complete(meta: &Value) -> Result<&str, Error> {
         return Err(missing(CAPABILITIES));
     }
     Ok(version)
+}
+
+pub(crate) fn unsupported(version: &str) -> Error {
+    let data = json!({"supported": [REVISION.name()], "requested": version});
+    Error::new(-32022, "Unsupported protocol version", data).bad_request()
 }
 
 fn missing(key: &str) -> Error {

@@ -14,7 +14,7 @@ use super::terminal::DIM;
 use super::{Ended, Outcome, SourceOptions, Terminal};
 use crate::error::Refusal;
 use crate::server::Host;
-use crate::server::http::{self, HttpOptions};
+use crate::server::http::{self, Door, HttpOptions};
 use crate::server::log::{self, Format, Level};
 use crate::server::stdio::{self, Catalogue, WireLog};
 
@@ -68,11 +68,11 @@ pub(crate) fn run(
         stdio::serve(&host, Catalogue::Ours, wire_log)?;
         return Ok(Outcome::Good);
     };
-    let needs = chosen.authenticator.is_some();
+    let needs = matches!(chosen.door, Door::Asks(_));
     let options = HttpOptions {
         address: chosen.address,
         allowed: chosen.allowed,
-        authenticator: chosen.authenticator,
+        door: chosen.door,
         metadata_url: chosen.metadata_url,
         documents: chosen.documents,
     };
@@ -80,8 +80,11 @@ pub(crate) fn run(
     // With standard input, it listens to signals itself.
     let signals = if arguments.stdio { None } else { Some(serving.signals()?) };
     let message = format!("listening on http://{}/mcp", serving.address);
-    let hint = needs.then_some("every request needs a token: `Authorization: Bearer …`");
-    terminal.complain(DIM, "workflowlookup", &message, hint)?;
+    terminal.complain(DIM, "workflowlookup", &message, None)?;
+    if needs {
+        let message = "every request needs a token: `Authorization: Bearer TOKEN`";
+        terminal.complain(DIM, "workflowlookup", message, None)?;
+    }
     match signals {
         Some(signals) => serving.until(signals),
         None => {

@@ -50,10 +50,9 @@ impl Arguments {
 }
 
 impl TokensOption {
-    /// The same, but where no file was named and there is none, there are no tokens.
-    pub(crate) fn path_if_any(&self) -> Option<PathBuf> {
-        let own = || self.path().ok().filter(|path| path.exists());
-        self.tokens.clone().or_else(own)
+    /// Whether tokens are wanted: a file was named, or there is one.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.tokens.is_some() || self.path().is_ok_and(|path| path.exists())
     }
 
     /// The file that was named, or the one of this user.

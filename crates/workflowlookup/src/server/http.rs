@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
@@ -29,6 +30,8 @@ use crate::sessions::now;
 
 mod open_files;
 
+/// Who decides at a gate, where nobody is asked who they are.
+const ANYBODY: &str = "somebody over HTTP";
 /// How often we look whether another process has changed a session.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -37,8 +40,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct HttpOptions {
     pub(crate) address: SocketAddr,
     pub(crate) allowed: Allowed,
-    /// Absent where anybody is let in.
-    pub(crate) authenticator: Option<Authenticator>,
+    pub(crate) door: Door,
     /// Where clients learn how to be let in.
     pub(crate) metadata_url: String,
     /// What anybody may read, by its path.
@@ -78,11 +80,11 @@ pub(crate) fn begin(
     let adapter = Adapter {
         host: Arc::clone(host),
         looker: Arc::clone(&looker),
-        authenticator: options.authenticator,
+        door: options.door,
         metadata_url: options.metadata_url,
         wire_log: wire_log.map(Mutex::new),
     };
-    if let Some(authenticator) = &adapter.authenticator {
+    if let Some(authenticator) = adapter.door.authenticator() {
         authenticator.warm();
     }
     let limits = Limits { connections, ..Limits::default() };
@@ -104,6 +106,63 @@ pub(crate) struct Signals {
     interrupt: Signal,
 }
 
+impl Signals {
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Who is let in.
+#[derive(Debug)]
+pub(crate) enum Door {
+    /// Anybody.
+    Open,
+    /// Anybody, until there are tokens.
+    OpenUntil {
+        tokens: PathBuf,
+        authenticator: Authenticator,
+        looked: Mutex<Looked>,
+    },
+    Asks(Authenticator),
+}
+
+/// What a look for tokens has shown.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    at: Instant,
+    are_there: bool,
+}
+
+impl Door {
+    pub(crate) fn open_until(tokens: PathBuf, authenticator: Authenticator) -> Self {
+        let looked = Mutex::new(Looked { at: Instant::now(), are_there: false });
+        Self::OpenUntil { tokens, authenticator, looked }
+    }
+
+    /// Whom to ask; nobody, where anybody is let in.
+    pub(crate) fn authenticator(&self) -> Option<&Authenticator> {
+        match self {
+            Self::Open => None,
+            Self::Asks(authenticator) => Some(authenticator),
+            Self::OpenUntil { tokens, authenticator, looked } => {
+                let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
+                if !looked.are_there && looked.at.elapsed() >= LOOK {
+                    *looked = Looked { at: Instant::now(), are_there: tokens.exists() };
+                    if looked.are_there {
+                        tracing::warn!(
+                            "there are tokens now: from here on every request needs one"
+                        );
+                    }
+                }
+                looked.are_there.then_some(authenticator)
+            }
+        }
+    }
+}
+
 impl Serving {
     /// Signals do not end the process from now on, but wait to be looked at. To be called before anybody is told that
     /// we serve.
@@ -113,22 +172,26 @@ impl Serving {
         Ok(Signals { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
     }
 
-    /// Goes on until a signal comes, and lets what is under way come to its end.
+    /// Goes on until a signal comes, and lets what is under way come to its end; or not, at the second.
     pub(crate) fn until(self, mut signals: Signals) {
-        self.runtime.block_on(async {
-            tokio::select! {
-                _ = signals.terminate.recv() => {}
-                _ = signals.interrupt.recv() => {}
-            }
-        });
+        self.runtime.block_on(signals.next());
         tracing::info!("a signal tells us to end");
-        self.end();
+        self.end_before(async move { signals.next().await });
     }
 
     pub(crate) fn end(self) {
+        self.end_before(std::future::pending());
+    }
+
+    fn end_before(self, impatience: impl Future<Output = ()>) {
         // It may have ended by itself.
         let _ = self.stop.send(());
-        let _ = self.runtime.block_on(self.served);
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.served => {}
+                () = impatience => tracing::warn!("a second signal: what is under way is cut short"),
+            }
+        });
         self.runtime.shutdown_background();
         if let Some(watch) = self.watch {
             watch.let_go();
@@ -176,6 +239,10 @@ impl Looker {
             true => self.app.sessions().get_if_any().ok().flatten(),
             false => self.app.sessions().opened(),
         };
+        if open.is_none() && self.is_followed.load(Ordering::Relaxed) {
+            // Whatever comes is news to whoever follows.
+            *mark = Some(Mark::BEGINNING);
+        }
         if let Some(changed) = open.and_then(|open| live::since(&open, &mut mark)) {
             self.feed.tell(changed);
         }
@@ -194,7 +261,7 @@ impl Looker {
 struct Adapter {
     host: Arc<Host>,
     looker: Arc<Looker>,
-    authenticator: Option<Authenticator>,
+    door: Door,
     metadata_url: String,
     wire_log: Option<Mutex<WireLog>>,
 }
@@ -220,16 +287,22 @@ impl transport::Host for Adapter {
         self.host.server()
     }
 
-    fn carry_out(&self, call: Call, caller: Caller) -> Carried {
+    fn carry_out(&self, call: Call, mut caller: Caller) -> Carried {
+        // Whoever is not asked who they are is not the one who runs the server either.
+        caller.principal.get_or_insert_with(|| ANYBODY.into());
         self.host.carry_out(call, caller)
     }
 
+    fn is_still_good(&self, principal: &Principal) -> bool {
+        self.door.authenticator().is_none_or(|known| known.is_still_good(&principal.name))
+    }
+
     fn is_ready(&self) -> bool {
-        self.authenticator.as_ref().is_none_or(|known| known.not_ready().is_none())
+        self.door.authenticator().is_none_or(|known| known.not_ready().is_none())
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
-        let Some(authenticator) = &self.authenticator else {
+        let Some(authenticator) = self.door.authenticator() else {
             return Ok(None);
         };
         let values = headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);

@@ -6,9 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Place;
-use super::agent::{LETTER, advance, structured};
+use super::agent::{Era, LETTER, advance, structured};
+use super::http_agent::{handshake, list, session_of};
 use super::http_client::{Connection, Request};
 use super::http_server::Listening;
+use super::transcripts::PATIENCE;
 
 /// A client with a handshake.
 struct Client<'a> {
@@ -143,4 +145,109 @@ fn listen(server: &Listening, wanted: &Value) -> Connection {
     assert!(stream.begin(&request).unwrap().is_stream());
     assert_eq!(next(&mut stream)["method"], "notifications/subscriptions/acknowledged");
     stream
+}
+
+/// Of two streams of a client only the newer is told anything, until it ends: then the older one is told what comes.
+#[test]
+fn the_older_stream_goes_on_where_the_newer_ended() {
+    let place = Place::new();
+    place.write("workflows/letter.json", LETTER);
+    let server = Listening::start(&place);
+    let session = handshake(server.address);
+    let open = || {
+        let mut stream = Connection::open(server.address).unwrap();
+        assert!(stream.begin(&Request::listen(&session)).unwrap().is_stream());
+        // What only tells the id.
+        stream.event().unwrap();
+        stream
+    };
+    let mut older = open();
+    let mut newer = open();
+    place.write("workflows/second.json", LETTER.replace("letter", "second"));
+    assert!(next(&mut newer)["method"].as_str().unwrap().ends_with("list_changed"));
+    assert!(next(&mut newer)["method"].as_str().unwrap().ends_with("list_changed"));
+    drop(newer);
+    // That it is gone is seen when something is written to it.
+    std::thread::sleep(Duration::from_millis(100));
+    place.write("workflows/third.json", LETTER.replace("letter", "third"));
+    assert!(next(&mut older)["method"].as_str().unwrap().ends_with("list_changed"));
+    assert_eq!(server.end(), [""; 0]);
+}
+
+/// A batch has no connection to keep a subscription for, and says so.
+#[test]
+fn a_subscription_is_no_part_of_a_batch() {
+    let place = Place::new();
+    let server = Listening::start(&place);
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-03-26", "capabilities": {},
+    }});
+    let session = session_of(&Request::post(hello.to_string()).send(server.address).unwrap());
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "session://x"}},
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+    ]);
+    let request = Request::post(batch.to_string()).header("Mcp-Session-Id", &session);
+    let answers = request.send(server.address).unwrap().json();
+    assert_eq!(answers[0]["error"]["code"], -32600, "{answers}");
+    assert_eq!(answers[1]["result"], json!({}), "{answers}");
+    assert_eq!(server.end(), [""; 0]);
+}
+
+/// What streams follow is counted, for each principal: nobody fills the memory with names.
+#[test]
+fn what_streams_follow_is_bounded() {
+    let place = Place::new();
+    let server = Listening::start(&place);
+    let uris: Vec<String> = (0..1000).map(|at| format!("session://{at:0>2000}")).collect();
+    let mut open = Vec::new();
+    let refused = loop {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"notifications": {"resourceSubscriptions": uris}, "_meta": meta});
+        let method = "subscriptions/listen";
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = Request::post(request.to_string())
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", method);
+        let mut stream = Connection::open(server.address).unwrap();
+        let head = stream.begin(&request).unwrap();
+        if head.status != 200 {
+            break head;
+        }
+        open.push(stream);
+        assert!(open.len() < 100, "there is no end to it");
+    };
+    assert_eq!(refused.status, 429);
+    assert!(refused.header("Retry-After").is_some());
+    // Each has about 2 MB of names.
+    assert!((10..20).contains(&open.len()), "{}", open.len());
+    drop(open);
+    assert_eq!(server.end(), [""; 0]);
+}
+
+/// A server that lets anybody in asks for tokens from the moment on that there are any.
+#[test]
+fn tokens_count_from_when_they_are_made() {
+    let place = Place::new();
+    let server = Listening::start(&place);
+    let status = |token: Option<&str>| {
+        let mut request = list(Era::Modern, "");
+        if let Some(token) = token {
+            request = request.header("Authorization", &format!("Bearer {token}"));
+        }
+        request.send(server.address).unwrap().head.status
+    };
+    assert_eq!(status(None), 200);
+    let made = place.run(&["token", "new", "ann"]);
+    let start = std::time::Instant::now();
+    while status(None) != 401 {
+        assert!(start.elapsed() < PATIENCE, "anybody is still let in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(status(Some(made.stdout.trim())), 200);
+    let complaints = server.end();
+    assert!(complaints[0].contains("every request needs one"), "{complaints:?}");
 }

@@ -49,6 +49,13 @@ impl Tokens {
         Self { path, look_interval, state: Mutex::new(state) }
     }
 
+    /// Whether there is a token with this name.
+    pub(in crate::auth) fn has(&self, name: &str) -> bool {
+        let known = self.known();
+        let known = Result::as_ref(&known);
+        known.is_ok_and(|known| known.values().any(|record| &*record.name == name))
+    }
+
     /// Who has presented this token. An id that nobody has takes as long as a wrong secret.
     pub(in crate::auth) fn check(&self, token: &str) -> Result<Principal, Denied> {
         let known = self.known();

@@ -9,6 +9,7 @@ use transport::Allowed;
 use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth};
 use crate::cli::token::TokensOption;
 use crate::error::Refusal;
+use crate::server::http::Door;
 
 const HEADING: &str = "Over HTTP";
 
@@ -19,10 +20,10 @@ pub(super) struct HttpArguments {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     http: Option<SocketAddr>,
     /// A name that clients may call it by, besides addresses and `localhost`; may be given several times
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "NAME", requires = "http", value_parser = parse_host)]
     allow_host: Vec<String>,
     /// An origin whose pages may call it, as `https://example.com`; may be given several times
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    #[arg(long, value_name = "ORIGIN", requires = "http", value_parser = parse_origin)]
     allow_origin: Vec<String>,
     /// The address that clients use, where it is another one, as `https://mcp.example.com/mcp`
     #[arg(long, value_name = "URL", requires = "http", value_parser = parse_url)]
@@ -61,8 +62,7 @@ struct PublicUrl {
 pub(super) struct Chosen {
     pub(super) address: SocketAddr,
     pub(super) allowed: Allowed,
-    /// Absent where anybody is let in.
-    pub(super) authenticator: Option<Authenticator>,
+    pub(super) door: Door,
     /// Where clients learn how to be let in.
     pub(super) metadata_url: String,
     /// What they learn there, by the paths where they look for it.
@@ -82,8 +82,8 @@ impl HttpArguments {
             Some(url) => url.text.clone(),
             None => format!("http://{address}/mcp"),
         };
-        let authenticator = self.authenticator(address, &resource)?;
-        let document = authenticator.as_ref().and_then(|known| known.metadata(&resource));
+        let door = self.door(address, &resource)?;
+        let document = door.authenticator().and_then(|known| known.metadata(&resource));
         let documents = document.map(|document| {
             let text = document.to_string();
             let path = self.public_url.as_ref().map_or("/mcp", |url| &url.path);
@@ -99,7 +99,7 @@ impl HttpArguments {
         Ok(Some(Chosen {
             address,
             allowed,
-            authenticator,
+            door,
             metadata_url: auth::metadata_url(&resource),
             documents: documents.unwrap_or_default(),
         }))
@@ -107,13 +107,13 @@ impl HttpArguments {
 
     /// Where there are tokens they are needed, on whatever address. Nobody is let in unasked from elsewhere, unless
     /// that is said to be meant.
-    fn authenticator(
-        &self,
-        address: SocketAddr,
-        resource: &str,
-    ) -> Result<Option<Authenticator>, Refusal> {
+    fn door(&self, address: SocketAddr, resource: &str) -> Result<Door, Refusal> {
         if self.insecure {
-            return Ok(None);
+            return Ok(Door::Open);
+        }
+        let is_nowhere = address.ip().is_unspecified() || address.port() == 0;
+        if self.oauth_issuer.is_some() && self.public_url.is_none() && is_nowhere {
+            return Err(nowhere(address));
         }
         let oauth = self.oauth_issuer.as_ref().map(|issuer| OAuth {
             issuer: issuer.clone(),
@@ -125,15 +125,20 @@ impl HttpArguments {
             },
             scopes: self.oauth_scope.clone(),
         });
-        let tokens = self.tokens.path_if_any();
-        if oauth.is_none() && tokens.is_none() {
-            return if address.ip().to_canonical().is_loopback() {
-                Ok(None)
-            } else {
-                Err(open_to_all(address))
-            };
+        let is_open = oauth.is_none() && !self.tokens.are_wanted();
+        if is_open && !address.ip().to_canonical().is_loopback() {
+            return Err(open_to_all(address));
         }
-        Authenticator::new(tokens, oauth).map(Some)
+        // One that is not there yet may come.
+        let path = self.tokens.path();
+        match (is_open, path) {
+            (true, Err(_)) => Ok(Door::Open),
+            (true, Ok(path)) => {
+                let authenticator = Authenticator::new(Some(path.clone()), None)?;
+                Ok(Door::open_until(path, authenticator))
+            }
+            (false, path) => Ok(Door::Asks(Authenticator::new(path.ok(), oauth)?)),
+        }
     }
 }
 
@@ -147,6 +152,37 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
         "neither a port, as in `8080`, nor an address and a port, as in `127.0.0.1:8080`".to_owned()
     })?;
     addresses.next().ok_or_else(|| "this name has no address".to_owned())
+}
+
+/// A name as it stands in `Host`, without a port.
+fn parse_host(text: &str) -> Result<String, String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if text.is_empty() || !text.bytes().all(is_name) {
+        return Err("a name alone, as in `mcp.example.com`; every port is good".to_owned());
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+/// An origin as browsers write it.
+fn parse_origin(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' ']) => {
+            Ok(text.to_ascii_lowercase())
+        }
+        _ => Err("an origin is as `https://example.com`, with a port where it is not the usual one, and \
+                  nothing behind it"
+            .to_owned()),
+    }
+}
+
+fn nowhere(address: SocketAddr) -> Refusal {
+    Refusal::InvalidParams {
+        details: format!(
+            "clients cannot be told to get tokens for `{address}`, which is no address that they use"
+        ),
+        hint: Some("say which they use with `--public-url https://mcp.example.com/mcp`".to_owned()),
+    }
 }
 
 fn parse_url(text: &str) -> Result<PublicUrl, String> {
@@ -184,6 +220,18 @@ mod tests {
         assert_eq!(parse_address("[::]:0").unwrap().to_string(), "[::]:0");
         for odd in ["", "x", "127.0.0.1", "70000", "http://127.0.0.1:8080"] {
             assert!(parse_address(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn names_and_origins_are_what_requests_say() {
+        assert_eq!(parse_host("MCP.example.com").unwrap(), "mcp.example.com");
+        for odd in ["", "mcp.example.com:8080", "https://a.example.com", "a/b", "a b"] {
+            assert!(parse_host(odd).is_err(), "{odd}");
+        }
+        assert!(parse_origin("https://app.example.com:8443").is_ok());
+        for odd in ["", "app.example.com", "https://", "https://a.example/", "null", "*"] {
+            assert!(parse_origin(odd).is_err(), "{odd}");
         }
     }
 

@@ -39,7 +39,13 @@ impl WireLog {
             Direction::Out => " < ",
         });
         // What is no text is shown as well as can be.
-        line.push_str(&String::from_utf8_lossy(message));
+        let message = String::from_utf8_lossy(message);
+        // A body may have lines; in JSON their ends are white space.
+        line.extend(
+            message
+                .chars()
+                .map(|letter| if letter == '\n' || letter == '\r' { ' ' } else { letter }),
+        );
         line.push('\n');
         self.attempt(|file| file.write_all(line.as_bytes()));
     }

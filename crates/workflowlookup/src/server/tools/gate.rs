@@ -107,9 +107,12 @@ pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller) -> Carried {
         return not_ours().into();
     };
     let asked = asked(&open, answers, caller);
-    let ruling = Ruling::of(answers.given.get(QUESTION));
-    let (Some(asked), Some(ruling)) = (asked, ruling) else {
+    let Some(asked) = asked else {
         return not_ours().into();
+    };
+    let Some(ruling) = Ruling::of(answers.given.get(QUESTION)) else {
+        // Nobody made a choice, and it goes on waiting.
+        return Carried::Later(Box::new(|| Outcome::Fault));
     };
     let who = who(&open, caller);
     Carried::Later(Box::new(move || {

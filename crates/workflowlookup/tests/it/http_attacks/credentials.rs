@@ -79,7 +79,7 @@ fn prepare(place: &Place) -> Command {
         "127.0.0.1:0",
         "--oauth-issuer",
         ISSUER,
-        "--oauth-audience",
+        "--public-url",
         AUDIENCE,
         "--oauth-jwks",
         "jwks.json",
@@ -154,6 +154,31 @@ fn attacks() -> Vec<Attack> {
             let mut statuses: Vec<u16> = statuses.collect();
             statuses.dedup();
             format!("{statuses:?}").replace(['[', ']'], "")
+        }),
+        Attack::new("a stream of a token that is revoked", "a change, after it was", |target| {
+            let made = target.place.run(&["token", "new", "leaving"]);
+            let token = format!("Bearer {}", made.stdout.trim());
+            // A running server notices within a second.
+            let tried = || hello(&json!({})).header("Authorization", &token);
+            super::wait_until("the token is known", || {
+                tried().send(target.address()).unwrap().head.status == 200
+            });
+            let session = session_of(&tried().send(target.address()).unwrap());
+            let mut stream = target.connect();
+            let listen = Request::listen(&session).header("Authorization", &token);
+            assert_eq!(stream.begin(&listen).unwrap().status, 200);
+            stream.event().unwrap();
+            assert_eq!(target.place.run(&["token", "revoke", "leaving"]).status, 0);
+            super::wait_until("the token is gone", || {
+                tried().send(target.address()).unwrap().head.status == 401
+            });
+            target
+                .place
+                .write("workflows/another.json", crate::agent::LETTER.replace("letter", "another"));
+            match stream.event() {
+                Ok(None) => "the stream ends".to_owned(),
+                other => format!("{other:?}"),
+            }
         }),
         Attack::new("`/metrics` without a token", "`GET`", |target| {
             said(&Request::new("GET", "/metrics").send(target.address()).unwrap())

@@ -89,6 +89,14 @@ pub(super) fn attacks() -> Vec<Attack> {
             let response = response.send(target.address()).unwrap();
             format!("{}, error {}", response.head.status, response.json()["error"]["code"])
         }),
+        Attack::raw(
+            "a header that says two things",
+            "a good `Mcp-Name`, and another",
+            super::post(
+                "Content-Length: 2\r\nMcp-Name: workflow_list\r\nMcp-Name: workflow_get\r\n",
+                "{}",
+            ),
+        ),
         Attack::new("headers that lie about the body", "`Mcp-Name` of another tool", |target| {
             let request = list(Era::Modern, "").header("Mcp-Name", "workflow_get");
             let response = request.send(target.address()).unwrap();

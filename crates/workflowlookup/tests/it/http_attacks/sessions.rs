@@ -38,6 +38,14 @@ pub(super) fn attacks() -> Vec<Attack> {
             "`DELETE` to one, a call to the other",
             elsewhere,
         ),
+        Attack::new("a version that nobody knows", "`GET` and `DELETE` with it", |target| {
+            let session = handshake(target.address());
+            let delete = Request::new("DELETE", "/mcp").header("Mcp-Session-Id", &session);
+            let statuses = [Request::listen(&session), delete]
+                .map(|request| target.status(&request.header("MCP-Protocol-Version", "1.0")));
+            assert_eq!(statuses[0], statuses[1]);
+            statuses[0].clone()
+        }),
         Attack::new("a stream that was never begun", "a made-up `Last-Event-ID`", |target| {
             let session = handshake(target.address());
             target.status(&Request::listen(&session).header("Last-Event-ID", "garbage"))
