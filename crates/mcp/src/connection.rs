@@ -1,16 +1,19 @@
 //! One peer: what it has negotiated, what it waits for, and what it wants to hear about. Every request
 //! gets exactly one answer, a cancelled one none.
 
+mod answering;
+mod telling;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::action::{
-    Abilities, Action, Call, Caller, Level, Log, OK, Outcome, Progress, Reply, Ticket,
-};
-use crate::asking::{Answer, Answers, Asking};
+use answering::{ask_id, taken_back};
+
+use crate::action::{Abilities, Action, Call, Caller, Level, OK, Outcome, Reply, Ticket};
+use crate::asking::Asking;
 use crate::batches::Batches;
 use crate::dispatch::{Shape, Step, outcome};
 use crate::era::{Origin, legacy, modern};
@@ -250,38 +253,6 @@ impl Connection {
         }
     }
 
-    /// Tells how far a call has come, if its client wants to hear it. What does not grow is not told.
-    pub fn progress(&mut self, ticket: Ticket, progress: &Progress, actions: &mut Vec<Action>) {
-        let telling = self.pending.get_mut(&ticket).and_then(|pending| pending.telling.as_mut());
-        let Some(telling) = telling.filter(|telling| progress.done > telling.done) else {
-            return;
-        };
-        telling.done = progress.done;
-        let mut params = json!({"progressToken": telling.token, "progress": progress.done});
-        if let Some(total) = progress.total {
-            params["total"] = json!(total);
-        }
-        if let Some(message) = &progress.message {
-            params["message"] = json!(message);
-        }
-        actions.push(Action::Notify(jsonrpc::notification("notifications/progress", &params)));
-    }
-
-    /// A line for the log of the client whose call this is, if it wants to read such lines.
-    pub fn log(&mut self, ticket: Ticket, log: &Log, actions: &mut Vec<Action>) {
-        let Some(wanted) = self.pending.get(&ticket).and_then(|pending| pending.log_level) else {
-            return;
-        };
-        if log.level < wanted {
-            return;
-        }
-        let mut params = json!({"level": log.level.name(), "data": log.data});
-        if let Some(logger) = &log.logger {
-            params["logger"] = json!(logger);
-        }
-        actions.push(Action::Notify(jsonrpc::notification("notifications/message", &params)));
-    }
-
     /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
         self.end_calls(actions);
@@ -415,67 +386,6 @@ impl Connection {
         actions.push(Action::Call { ticket, call, caller });
     }
 
-    /// The client has answered something. Once nothing is open any more, the call that asked is made again.
-    fn answered(&mut self, id: &Id, result: Option<&RawValue>, actions: &mut Vec<Action>) {
-        let Ok(id) = serde_json::from_str::<String>(id.as_json()) else {
-            return;
-        };
-        let mut waiting = self.pending.iter_mut();
-        let Some((ticket, pending)) = waiting.find(|(_, pending)| {
-            pending.asking.as_ref().is_some_and(|asking| asking.has_asked(&id))
-        }) else {
-            return self.answered_for_another(&id, result, actions);
-        };
-        if let Some(asking) = &mut pending.asking
-            && !asking.answer(&id, result)
-        {
-            let warning = "the client gave no answer that can be read; this counts as no choice";
-            actions.push(Action::Warn(warning.to_owned()));
-        }
-        if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {
-            actions.push(pending.call_again(*ticket, asking, self.principal.clone()));
-        }
-    }
-
-    /// Another process may have asked: what its host wrote into the question says what it was about.
-    fn answered_for_another(
-        &mut self,
-        id: &str,
-        result: Option<&RawValue>,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some((name, state)) = read_ask_id(id).filter(|_| self.salt.is_some()) else {
-            return;
-        };
-        let answer = result.and_then(|result| Answer::read(result).ok());
-        let given = [(name.to_owned(), answer.unwrap_or(Answer::Cancelled))].into();
-        let answers = Answers { given, state: Some(state.to_owned()) };
-        self.counter += 1;
-        let principal = self.principal.clone();
-        let caller = Caller { abilities: self.abilities, principal, ..Caller::default() };
-        let call = Call::Settle { answers };
-        actions.push(Action::Call { ticket: Ticket(self.counter), call, caller });
-    }
-
-    /// Whoever was asked for this call has taken too long: the questions are taken back, and the call is made
-    /// again with the answers that there are.
-    pub fn give_up(&mut self, ticket: Ticket, actions: &mut Vec<Action>) {
-        let Some(pending) = self.pending.get_mut(&ticket) else {
-            return;
-        };
-        if let Some(asking) = pending.asking.take() {
-            actions.extend(taken_back(&asking));
-            actions.push(pending.call_again(ticket, asking, self.principal.clone()));
-        }
-    }
-
-    /// The calls whose client is being asked about a resource.
-    pub(crate) fn asked_about(&self) -> impl Iterator<Item = (Ticket, &str)> {
-        self.pending.iter().filter_map(|(ticket, pending)| {
-            Some((*ticket, pending.asking.as_ref()?.about.as_deref()?))
-        })
-    }
-
     /// Both will be answered, but the client cannot tell the answers apart.
     fn warn_if_in_flight(&self, id: &Id, actions: &mut Vec<Action>) {
         let mut waiting = self.pending.values().map(|pending| &pending.id);
@@ -577,38 +487,6 @@ fn is_kept(request: &Request<'_>) -> bool {
 
 fn answered(text: String) -> Action {
     Action::Reply(Reply { text, status: OK })
-}
-
-/// The id of a request of ours. Where the answer may reach another process, it carries what the host wrote into the
-/// question, and the question's name.
-fn ask_id(salt: Option<u128>, counter: u64, state: Option<&str>, name: &str) -> String {
-    match (salt, state) {
-        (None, _) => format!("ask-{counter}"),
-        (Some(salt), None) => format!("ask-{salt:x}-{counter}"),
-        (Some(salt), Some(state)) => format!("ask-{salt:x}-{counter}/{name}/{state}"),
-    }
-}
-
-/// The name and the state in such an id.
-fn read_ask_id(id: &str) -> Option<(&str, &str)> {
-    let (_, rest) = id.strip_prefix("ask-")?.split_once('/')?;
-    rest.split_once('/')
-}
-
-fn taken_back(asking: &Asking) -> impl Iterator<Item = Action> {
-    asking.open_ids().map(|id| {
-        let params = json!({"requestId": id, "reason": "no longer needed"});
-        Action::Notify(jsonrpc::notification("notifications/cancelled", &params))
-    })
-}
-
-impl Pending {
-    fn call_again(&self, ticket: Ticket, asking: Asking, principal: Option<Arc<str>>) -> Action {
-        let (call, answers) = asking.finish();
-        let (abilities, wants_progress) = (self.abilities, self.telling.is_some());
-        let caller = Caller { abilities, principal, wants_progress, answers: Some(answers) };
-        Action::Call { ticket, call, caller }
-    }
 }
 
 /// A URI that is to be remembered.
