@@ -270,14 +270,13 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
         Method::OPTIONS => "OPTIONS",
         _ => "other",
     };
-    let odd = odd_headers(&parts.headers);
     let begun = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
     let mut principal = None;
-    let served = match method {
-        _ if odd.is_some() => odd.map_or(Err(Refused::Broken), Err),
-        "OPTIONS" => preflight(&service, &parts),
-        "other" => Err(Refused::MethodNotAllowed),
-        _ => match service.admit(&parts).await {
+    let served = match (check_headers(&parts.headers), method) {
+        (Err(refused), _) => Err(refused),
+        (Ok(()), "OPTIONS") => preflight(&service, &parts),
+        (Ok(()), "other") => Err(Refused::MethodNotAllowed),
+        (Ok(()), _) => match service.admit(&parts).await {
             Err(refused) => Err(refused),
             Ok(admitted) => {
                 principal = admitted;
@@ -290,10 +289,8 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
             }
         },
     };
-    let mut response = served.unwrap_or_else(|refused| {
-        tracing::info!(reason = refused.details(), "a request was refused");
-        refused.response()
-    });
+    let reason = served.as_ref().err().filter(|_| begun.is_some()).map(Refused::details);
+    let mut response = served.unwrap_or_else(Refused::response);
     let status = response.status().as_u16();
     service.metrics.responded(method, status);
     if service.is_draining() {
@@ -301,8 +298,11 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
     }
     if let Some(begun) = begun {
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let principal = principal.as_ref().map_or("anybody", |principal| &*principal.name);
-        tracing::info!(method, status, principal, micros);
+        let principal = principal.as_ref().map_or("nobody", |principal| &*principal.name);
+        match reason {
+            None => tracing::info!(method, status, principal, micros, "answered"),
+            Some(reason) => tracing::info!(method, status, principal, reason, micros, "refused"),
+        }
     }
     if let Some(origin) = service.options.allowed.named(&parts.headers) {
         let headers = response.headers_mut();
@@ -316,14 +316,14 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
 
 /// What makes a request one that nobody should look at any further: headers beyond all measure, or one that stands twice
 /// where two readers could take another one each.
-fn odd_headers(headers: &HeaderMap) -> Option<Refused> {
+fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
     let length = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     if headers.iter().map(length).sum::<usize>() > HEADERS_BYTES_MAX {
-        return Some(Refused::HeadersTooLarge);
+        return Err(Refused::HeadersTooLarge);
     }
     let once = [VERSION, METHOD, NAME, SESSION, LAST_EVENT];
     let twice = once.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some());
-    twice.map(Refused::Twice)
+    twice.map_or(Ok(()), |name| Err(Refused::Twice(name)))
 }
 
 /// A client with a handshake names one of its revisions, if any, also where it sends no message.

@@ -90,6 +90,9 @@ fn what_nobody_asked_for_is_told_on_one_stream() {
     let answered = next(&mut answer);
     assert_eq!(structured(&answered["result"])["accepted"], true, "{answered}");
     assert_eq!(answer.event().unwrap(), None, "it ends with the answer");
+    // Who was not asked who they are is not the one who runs the server.
+    let shown = place.run(&["session", "show", &session]).stdout;
+    assert!(shown.contains("approved by somebody over HTTP"), "{shown}");
     told.set_patience(Duration::from_millis(200));
     let more = told.event().map_err(|error| error.kind());
     assert_eq!(more, Err(ErrorKind::TimedOut), "nothing else has changed for it");
@@ -250,4 +253,26 @@ fn tokens_count_from_when_they_are_made() {
     assert_eq!(status(Some(made.stdout.trim())), 200);
     let complaints = server.end();
     assert!(complaints[0].contains("every request needs one"), "{complaints:?}");
+}
+
+/// Who made a request is in the log, and why one was refused.
+#[test]
+fn the_log_says_who() {
+    let place = Place::new();
+    let made = place.run(&["token", "new", "ann"]);
+    let command = ["serve", "--http", "127.0.0.1:0", "--log-level", "info"];
+    let server = Listening::spawn(place.command(&command));
+    let good = format!("Bearer {}", made.stdout.trim());
+    for (token, status) in [(good.as_str(), 200), ("Bearer garbage", 401)] {
+        let request = list(Era::Modern, "").header("Authorization", token);
+        assert_eq!(request.send(server.address).unwrap().head.status, status);
+    }
+    let log = server.end().join("\n");
+    let line = |status| {
+        let status = format!("status={status}");
+        log.lines().find(|line| line.contains(&status)).unwrap_or_else(|| panic!("{log}"))
+    };
+    assert!(line(200).contains(r#"principal="ann""#), "{log}");
+    assert!(line(401).contains(r#"reason="the token is not known""#), "{log}");
+    assert!(!log.contains(made.stdout.trim()), "a token is never logged");
 }

@@ -93,7 +93,9 @@ pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried
     };
     let ruling = Ruling::of(answers.given.get(QUESTION));
     Ok(Carried::Later(Box::new(move || {
-        if let Some(Err(error)) = ruling.map(|ruling| rule(&handing_in, &asked, ruling)) {
+        let HandingIn { open, caller, .. } = &handing_in;
+        let decided = ruling.map(|ruling| decided(open, &asked, ruling, who(open, caller)));
+        if let Some(Err(error)) = decided {
             return refused(&refusal(&asked.session, error));
         }
         // The same call again gets what became of it.
@@ -106,19 +108,17 @@ pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller) -> Carried {
     let Ok(Some(open)) = app.sessions().get_if_any() else {
         return not_ours().into();
     };
-    let asked = asked(&open, answers, caller);
-    let Some(asked) = asked else {
+    let Some(asked) = asked(&open, answers, caller) else {
         return not_ours().into();
     };
-    let Some(ruling) = Ruling::of(answers.given.get(QUESTION)) else {
-        // Nobody made a choice, and it goes on waiting.
-        return Carried::Later(Box::new(|| Outcome::Fault));
-    };
+    // Where nobody made a choice, it goes on waiting.
+    let ruling = Ruling::of(answers.given.get(QUESTION));
     let who = who(&open, caller);
     Carried::Later(Box::new(move || {
-        if let Err(error) = decided(&open, &asked, ruling, who) {
+        if let Some(Err(error)) = ruling.map(|ruling| decided(&open, &asked, ruling, who)) {
             tracing::warn!("a decision cannot be recorded: {}", refusal(&asked.session, error));
         }
+        // Nobody waits for what comes of it here.
         Outcome::Fault
     }))
 }
@@ -137,11 +137,6 @@ fn not_ours() -> Outcome {
 /// Whose client it is that asks.
 fn who(open: &Open, caller: &Caller) -> String {
     caller.principal.as_deref().unwrap_or(&open.user).to_owned()
-}
-
-fn rule(handing_in: &HandingIn, asked: &Asked, ruling: Ruling) -> Result<(), Error> {
-    let HandingIn { open, caller, .. } = handing_in;
-    decided(open, asked, ruling, who(open, caller))
 }
 
 /// Where somebody else has decided meanwhile, that is what counts.
