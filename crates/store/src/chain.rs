@@ -11,7 +11,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use crate::model::{Head, Version};
+use crate::model::{Event, Head, Version};
 
 pub(crate) type Hash = [u8; 32];
 
@@ -140,6 +140,21 @@ impl Chain {
         sum.bytes(b"workflowlookup log 1");
         sum.bytes(domain.as_bytes());
         sum
+    }
+}
+
+impl Event {
+    /// What its hash binds.
+    pub(crate) fn link<'a>(&'a self, session: &'a str) -> Link<'a> {
+        Link {
+            session,
+            version: self.version,
+            time: self.time,
+            kind: self.kind.as_bytes(),
+            revision: self.revision,
+            digest: self.digest.as_ref().map(<[u8; 32]>::as_slice),
+            body: self.body.as_bytes(),
+        }
     }
 }
 

@@ -1,23 +1,35 @@
-//! What was written since somebody looked last, by whatever process. It costs what has changed, and nothing where
-//! nothing has.
+//! What was written since somebody looked last, by whatever process.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
-use crate::error::Error;
-use crate::limits::PAGE_MAX;
 use crate::model::Status;
 
-pub(crate) const LAST: &str = "SELECT max(id) FROM events";
-pub(crate) const SINCE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status FROM events e
-    JOIN sessions s ON s.number = e.session WHERE e.id > ?1 ORDER BY e.id LIMIT ?2";
+/// How far somebody has looked. What it holds is the backend's business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark(pub(crate) Seen);
 
-/// How far somebody has looked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Mark(i64);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Everything up to this event: where there is one writer, events are numbered in the order of their commits.
+    Upto(i64),
+    /// The same where there are many writers: these numbers below it were taken and not seen yet.
+    Except { upto: i64, missing: Vec<Missing> },
+}
+
+/// An event that may still come, and how often it was looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) event: i64,
+    pub(crate) looks: u32,
+}
 
 impl Mark {
     /// Before everything that was ever written.
-    pub const BEGINNING: Self = Self(0);
+    pub const BEGINNING: Self = Self(Seen::Upto(0));
+
+    pub(crate) fn upto(&self) -> i64 {
+        match self.0 {
+            Seen::Upto(upto) | Seen::Except { upto, .. } => upto,
+        }
+    }
 }
 
 /// An event that was written since.
@@ -28,27 +40,4 @@ pub struct Change {
     pub kind: String,
     /// As the session stands now.
     pub status: Status,
-}
-
-pub(crate) fn mark(connection: &Connection) -> Result<Mark, Error> {
-    let last = connection.prepare_cached(LAST)?.query_row([], |row| row.get(0)).optional()?;
-    Ok(Mark(last.flatten().unwrap_or_default()))
-}
-
-pub(crate) fn changes(connection: &Connection, since: Mark) -> Result<(Mark, Vec<Change>), Error> {
-    // Pruning may have taken the last ones away.
-    let since = since.min(mark(connection)?);
-    let mut last = since;
-    let mut changes = Vec::new();
-    let mut statement = connection.prepare_cached(SINCE)?;
-    let mut rows = statement.query(params![since.0, PAGE_MAX])?;
-    while let Some(row) = rows.next()? {
-        last = Mark(row.get(0)?);
-        let status = row.get(4)?;
-        let status =
-            Status::of(status).ok_or(rusqlite::Error::IntegralValueOutOfRange(4, status))?;
-        let change = Change { session: row.get(1)?, owner: row.get(2)?, kind: row.get(3)?, status };
-        changes.push(change);
-    }
-    Ok((last, changes))
 }

@@ -1,16 +1,16 @@
 //! A log as one readable JSON document, to be kept or taken elsewhere. Its chain is the plain one, which everybody
 //! can check: another store has another key. A log that is broken here is not exported.
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::backend::Backend;
 use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::indent::indented;
+use crate::limits::PAGE_MAX;
 use crate::model::{Definition, Event, Head, Meta, Status, Version};
-use crate::read;
-use crate::verify::{Flaw, verify};
+use crate::verify::Flaw;
 
 /// The format of the document.
 pub const EXPORT_FORMAT: u32 = 1;
@@ -76,26 +76,30 @@ impl ExportedLog {
     }
 }
 
-pub(crate) fn export(
-    connection: &Connection,
-    chain: &Chain,
-    session: &str,
-) -> Result<ExportedLog, Error> {
-    let mut flaws = verify(connection, chain, session)?.flaws;
+/// From verbs that each see a state of their own: what is at or before a version never changes.
+pub(crate) fn export(backend: &dyn Backend, session: &str) -> Result<ExportedLog, Error> {
+    let meta = backend.meta(session)?.ok_or(Error::NotFound)?;
+    let mut flaws = backend.verify(session)?.flaws;
     // A cache does not travel.
     flaws.retain(|flaw| !matches!(flaw, Flaw::Snapshot(_)));
     if !flaws.is_empty() {
         return Err(Error::Broken(flaws));
     }
-    let (number, meta) = read::meta(connection, session)?.ok_or(Error::NotFound)?;
-    let text = read::definition(connection, &meta.definition)?.unwrap_or_default();
+    let text = backend.definition(&meta.definition)?.unwrap_or_default();
     let definition = Definition { hash: meta.definition.clone(), text };
     let plain = Chain::plain();
     let mut last = root(&plain, &exported_session(&meta), &definition);
     let mut events = Vec::new();
-    for event in read::events(connection, number, 1, i64::MAX)? {
-        last = link(&plain, &last, session, &event);
-        events.push(exported_event(event, &last)?);
+    let mut from = 1;
+    while from <= meta.version {
+        let mut page = backend.events(session, from, PAGE_MAX)?;
+        page.retain(|event| event.version <= meta.version);
+        // Somebody has pruned it meanwhile.
+        from = page.last().ok_or(Error::NotFound)?.version + 1;
+        for event in page {
+            last = link(&plain, &last, session, &event);
+            events.push(exported_event(event, &last)?);
+        }
     }
     let seal = plain.seal(&last, session, meta.version, &meta.head, meta.touched);
     Ok(ExportedLog {

@@ -1,10 +1,7 @@
 //! Taking in an exported log. Its plain chain is checked and made anew with this store's key; an id that exists is
 //! refused, and so is a log that was changed. That it was honest when it was exported, nobody can check.
 
-use rusqlite::Connection;
-
 use crate::chain::Chain;
-use crate::create::{by_key, insert};
 use crate::error::Error;
 use crate::export::{EXPORT_FORMAT, ExportedEvent, ExportedLog, hex, link, root};
 use crate::limits::{self, EVENTS_MAX};
@@ -14,11 +11,11 @@ use crate::verify::Flaw;
 /// A checked log on its way to the writer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    session: NewSession,
+    pub(crate) session: NewSession,
     /// From the first, each with its time.
-    events: Vec<(u64, NewEvent)>,
-    head: Head,
-    touched: u64,
+    pub(crate) events: Vec<(u64, NewEvent)>,
+    pub(crate) head: Head,
+    pub(crate) touched: u64,
 }
 
 /// Checks a log. `search` says what an event is to be found by, since exported logs do not have it.
@@ -86,16 +83,6 @@ pub(crate) fn check(
     };
     limits::new_session(&session)?;
     Ok(Incoming { session, events, head, touched: log.head.touched })
-}
-
-/// Writes it, inside the writer's transaction.
-pub(crate) fn import(connection: &Connection, chain: &Chain, log: &Incoming) -> Result<(), Error> {
-    let Incoming { session, events, head, touched } = log;
-    if by_key(connection, &session.owner, session.key.as_deref())?.is_some() {
-        return Err(Error::Exists);
-    }
-    let events = events.iter().map(|(time, event)| (*time, event));
-    insert(connection, chain, session, &session.definition, events, head, *touched)
 }
 
 fn event(exported: &ExportedEvent, body: String) -> Option<Event> {

@@ -3,31 +3,22 @@
 //! clock, no randomness and no async: times and ids come from the caller, and answers come by a callback or
 //! by waiting.
 
-mod append;
+mod backend;
 mod chain;
 mod changes;
-mod create;
-mod ended;
 mod error;
 mod export;
 mod import;
 mod indent;
-mod index;
 pub mod limits;
 mod list;
 mod model;
-#[cfg(test)]
-mod plans;
-mod prune;
-mod read;
-mod readers;
-mod schema;
-mod search;
 pub mod sessions;
+mod sqlite;
 mod store;
 mod verify;
-mod writer;
 
+pub use backend::Done;
 pub use chain::Key;
 pub use changes::{Change, Mark};
 pub use error::Error;
@@ -39,4 +30,3 @@ pub use model::{
 };
 pub use store::Store;
 pub use verify::{Flaw, Verified};
-pub use writer::Done;

@@ -1,25 +1,11 @@
-//! Doubting a log: computing its chain anew and comparing it with what is stored, event by event. After a
-//! flaw it goes on from what is stored, so that every changed event is named and not only the first.
+//! Computing a chain anew, and what is found wrong with it. Everything that is stored is doubted: after the first wrong
+//! event the chain goes on from what is stored, so that all that were changed are named and not only the first.
 
 use std::fmt;
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
 use crate::chain::{Chain, Hash, Link, Root};
-use crate::error::Error;
-use crate::limits::{FILE_FLAWS_MAX, FLAWS_MAX};
-use crate::model::Version;
-use crate::read::meta;
-
-pub(crate) const ROOT: &str = "SELECT root, seal, text FROM sessions
-    LEFT JOIN definitions ON hash = definition WHERE number = ?1";
-pub(crate) const LINKS: &str =
-    "SELECT version, time, kind, revision, digest, hash, body FROM events
-    WHERE session = ?1 ORDER BY version";
-pub(crate) const SNAPSHOT_SEAL: &str =
-    "SELECT s.version, s.text, s.seal, e.hash FROM snapshots s LEFT JOIN events e
-    ON e.session = s.session AND e.version = s.version WHERE s.session = ?1";
+use crate::limits::FLAWS_MAX;
+use crate::model::{Meta, Version};
 
 /// What came of it. Events and definition are sound if there are no flaws.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,15 +50,27 @@ impl fmt::Display for Flaw {
     }
 }
 
-pub(crate) fn verify(
-    connection: &Connection,
-    chain: &Chain,
-    session: &str,
-) -> Result<Verified, Error> {
-    let (number, meta) = meta(connection, session)?.ok_or(Error::NotFound)?;
-    let mut statement = connection.prepare_cached(ROOT)?;
-    let (stored_root, seal, is_start_sound) = statement.query_row([number], |row| {
-        let definition = row.get_ref(2)?;
+/// Goes through one log, event by event.
+pub(crate) struct Verifier<'a> {
+    chain: &'a Chain,
+    meta: &'a Meta,
+    seal: Option<Hash>,
+    previous: Hash,
+    /// The hash that the head stands on.
+    last: Option<Hash>,
+    expected: Version,
+    flaws: Vec<Flaw>,
+}
+
+impl<'a> Verifier<'a> {
+    /// Begins with what stands in the session's own row, and the text of its definition.
+    pub(crate) fn new(
+        chain: &'a Chain,
+        meta: &'a Meta,
+        stored_root: Option<Hash>,
+        seal: Option<Hash>,
+        definition: Option<&[u8]>,
+    ) -> Self {
         let root = chain.root(&Root {
             id: &meta.id,
             key: meta.key.as_deref(),
@@ -80,124 +78,57 @@ pub(crate) fn verify(
             workflow: &meta.workflow,
             goal: &meta.goal,
             definition_hash: &meta.definition,
-            definition_text: bytes(definition),
+            definition_text: definition.unwrap_or_default(),
             created: meta.created,
         });
-        let stored = hash(row.get_ref(0)?);
-        let is_sound = stored == Some(root) && definition != ValueRef::Null;
-        Ok((stored.unwrap_or(root), hash(row.get_ref(1)?), is_sound))
-    })?;
-
-    let mut flaws = Vec::new();
-    if !is_start_sound {
-        flaws.push(Flaw::Start);
+        let is_sound = stored_root == Some(root) && definition.is_some();
+        let flaws = if is_sound { Vec::new() } else { vec![Flaw::Start] };
+        let previous = stored_root.unwrap_or(root);
+        Self { chain, meta, seal, previous, last: None, expected: 1, flaws }
     }
-    let mut previous = stored_root;
-    let mut last = None;
-    let mut expected: Version = 1;
-    let mut statement = connection.prepare_cached(LINKS)?;
-    let mut rows = statement.query([number])?;
-    while flaws.len() < FLAWS_MAX
-        && let Some(row) = rows.next()?
-    {
-        let version: Version = row.get(0)?;
-        let missing = expected..version.min(meta.version + 1);
-        flaws.extend(missing.take(FLAWS_MAX).map(Flaw::Missing));
-        expected = version.saturating_add(1);
-        if version > meta.version || version == 0 {
-            flaws.push(Flaw::Surplus(version));
-            continue;
+
+    /// More would not be told.
+    pub(crate) fn is_full(&self) -> bool {
+        self.flaws.len() >= FLAWS_MAX
+    }
+
+    /// The next event: the hash that it has, and what it binds; none where that can be no event.
+    pub(crate) fn event(
+        &mut self,
+        version: Version,
+        stored: Option<Hash>,
+        link: Option<&Link<'_>>,
+    ) {
+        let end = self.meta.version;
+        let missing = self.expected..version.min(end + 1);
+        self.flaws.extend(missing.take(FLAWS_MAX).map(Flaw::Missing));
+        self.expected = version.saturating_add(1);
+        if version > end || version == 0 {
+            self.flaws.push(Flaw::Surplus(version));
+            return;
         }
-        let (stored, computed) = link(row, chain, &previous, session, version)?;
+        let computed = link.map(|link| self.chain.link(&self.previous, link));
         if stored.is_none() || stored != computed {
-            flaws.push(Flaw::Event(version));
+            self.flaws.push(Flaw::Event(version));
         }
-        previous = stored.unwrap_or_default();
-        if version == meta.version {
-            last = Some(previous);
+        self.previous = stored.unwrap_or_default();
+        if version == end {
+            self.last = Some(self.previous);
         }
     }
-    let missing = expected..=meta.version;
-    flaws.extend(missing.take(FLAWS_MAX.saturating_sub(flaws.len())).map(Flaw::Missing));
-    let sealed =
-        last.map(|last| chain.seal(&last, session, meta.version, &meta.head, meta.touched));
-    if last.is_some() && sealed != seal || meta.version == 0 {
-        flaws.push(Flaw::Head(meta.version));
-    }
-    flaws.extend(snapshot(connection, chain, number, session)?);
-    flaws.truncate(FLAWS_MAX);
-    Ok(Verified { version: meta.version, flaws })
-}
 
-/// What SQLite finds wrong with its tables and indexes.
-pub(crate) fn file_flaws(connection: &Connection) -> Result<Vec<String>, Error> {
-    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({FILE_FLAWS_MAX})"))?;
-    let mut rows = statement.query([])?;
-    let mut flaws = Vec::new();
-    while let Some(row) = rows.next()? {
-        let text = String::from_utf8_lossy(bytes(row.get_ref(0)?)).into_owned();
-        flaws.extend(text.lines().filter(|line| *line != "ok").map(str::to_owned));
-    }
-    flaws.truncate(FILE_FLAWS_MAX);
-    Ok(flaws)
-}
-
-/// The hash that an event has, and the one that it should have. Whatever stands in a column is taken for bytes:
-/// a changed one need not be text any more.
-fn link(
-    row: &Row<'_>,
-    chain: &Chain,
-    previous: &Hash,
-    session: &str,
-    version: Version,
-) -> Result<(Option<Hash>, Option<Hash>), Error> {
-    let revision = match row.get_ref(3)? {
-        ValueRef::Null => Some(None),
-        ValueRef::Integer(number) => u64::try_from(number).ok().map(Some),
-        _ => None,
-    };
-    let digest = match row.get_ref(4)? {
-        ValueRef::Null => None,
-        value => Some(bytes(value)),
-    };
-    let computed = match (row.get(1), revision) {
-        (Ok(time), Some(revision)) => {
-            let kind = bytes(row.get_ref(2)?);
-            let body = bytes(row.get_ref(6)?);
-            let link = Link { session, version, time, kind, revision, digest, body };
-            Some(chain.link(previous, &link))
+    /// After the last event, with what is wrong with the snapshot.
+    pub(crate) fn end(mut self, snapshot: Option<Flaw>) -> Verified {
+        let Meta { id, version, head, touched, .. } = self.meta;
+        let missing = self.expected..=*version;
+        let room = FLAWS_MAX.saturating_sub(self.flaws.len());
+        self.flaws.extend(missing.take(room).map(Flaw::Missing));
+        let sealed = self.last.map(|last| self.chain.seal(&last, id, *version, head, *touched));
+        if self.last.is_some() && sealed != self.seal || *version == 0 {
+            self.flaws.push(Flaw::Head(*version));
         }
-        _ => None,
-    };
-    Ok((hash(row.get_ref(5)?), computed))
-}
-
-fn snapshot(
-    connection: &Connection,
-    chain: &Chain,
-    number: i64,
-    session: &str,
-) -> Result<Option<Flaw>, Error> {
-    let mut statement = connection.prepare_cached(SNAPSHOT_SEAL)?;
-    let flaw = statement.query_row(params![number], |row| {
-        let version = row.get(0).unwrap_or_default();
-        let computed = hash(row.get_ref(3)?).map(|last| match row.get_ref(1) {
-            Ok(text) => chain.snapshot(&last, session, bytes(text)),
-            Err(_) => Hash::default(),
-        });
-        let is_sound = computed.is_some() && computed == hash(row.get_ref(2)?);
-        Ok((!is_sound).then_some(Flaw::Snapshot(version)))
-    });
-    Ok(flaw.optional()?.flatten())
-}
-
-pub(crate) fn bytes(value: ValueRef<'_>) -> &[u8] {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
-        _ => &[],
+        self.flaws.extend(snapshot);
+        self.flaws.truncate(FLAWS_MAX);
+        Verified { version: *version, flaws: self.flaws }
     }
-}
-
-fn hash(value: ValueRef<'_>) -> Option<Hash> {
-    bytes(value).try_into().ok()
 }

@@ -42,7 +42,7 @@ fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
 
 /// What was written since the last look, whoever wrote it.
 pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
-    match open.sessions.store().changes(mark.unwrap_or(open.opened_at)) {
+    match open.sessions.store().changes(mark.as_ref().unwrap_or(&open.opened_at)) {
         Ok((now, changes)) => {
             *mark = Some(now);
             (!changes.is_empty()).then(|| changed(open, &changes))

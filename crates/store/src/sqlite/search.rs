@@ -7,10 +7,10 @@ use std::fmt::Write;
 use rusqlite::{Connection, params};
 
 use crate::error::Error;
-use crate::index::owner_word;
 use crate::limits::{MATCHES_MAX, PAGE_MAX, QUERY_WORDS_MAX};
 use crate::model::Meta;
-use crate::read::{meta_columns, meta_of};
+use crate::sqlite::index::owner_word;
+use crate::sqlite::read::{meta_columns, meta_of};
 
 pub(crate) const MATCHES: &str = "SELECT session FROM words CROSS JOIN events ON id = words.rowid
     WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2";

@@ -11,21 +11,19 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::append::append;
+use crate::backend::{Done, Ending, Pruning};
 use crate::chain::Chain;
-use crate::create::create;
-use crate::ended::{Ending, end};
 use crate::error::Error;
-use crate::import::{Incoming, import};
-use crate::index::index;
+use crate::import::Incoming;
 use crate::limits::QUEUE_MAX;
 use crate::model::{Append, Created, NewSession, Version};
-use crate::prune::{Pruning, prune};
-use crate::schema;
-
-/// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
-/// refused. It must be quick, and must not wait for the same store: it would wait for itself.
-pub type Done<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+use crate::sqlite::append::append;
+use crate::sqlite::create::create;
+use crate::sqlite::ended::end;
+use crate::sqlite::import::import;
+use crate::sqlite::index::index;
+use crate::sqlite::prune::prune;
+use crate::sqlite::schema;
 
 pub(crate) enum Write {
     Create(Box<NewSession>, Done<Created>),

@@ -4,6 +4,7 @@
 
 use rusqlite::{Connection, params};
 
+use crate::backend::Ending;
 use crate::error::Error;
 use crate::limits::{ENDED_MAX, ENDED_PRUNED_MAX};
 
@@ -13,14 +14,6 @@ pub(crate) const FORGET_OLD: &str = "DELETE FROM ended WHERE number IN
     (SELECT number FROM ended INDEXED BY ended_by_time WHERE until < ?1 LIMIT ?2)";
 pub(crate) const FORGET_FIRST: &str =
     "DELETE FROM ended WHERE number <= (SELECT max(number) FROM ended) - ?1";
-
-/// What came to its end, and until when it would have been good.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ending {
-    pub(crate) id: [u8; 16],
-    pub(crate) until: u64,
-    pub(crate) now: u64,
-}
 
 pub(crate) fn end(connection: &Connection, ending: &Ending) -> Result<(), Error> {
     let Ending { id, until, now } = ending;

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::chain::{Chain, Hash, Link};
+use crate::chain::{Chain, Hash};
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::model::{Event, Head, Log, Meta, Snapshot, Status, Version};
@@ -163,19 +163,4 @@ fn event_of(row: &Row<'_>) -> rusqlite::Result<Event> {
         digest: row.get(4)?,
         body: row.get(5)?,
     })
-}
-
-impl Event {
-    /// What its hash binds.
-    pub(crate) fn link<'a>(&'a self, session: &'a str) -> Link<'a> {
-        Link {
-            session,
-            version: self.version,
-            time: self.time,
-            kind: self.kind.as_bytes(),
-            revision: self.revision,
-            digest: self.digest.as_ref().map(<[u8; 32]>::as_slice),
-            body: self.body.as_bytes(),
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
+use super::{append, changes, create, ended, index, list, prune, read, schema, search, verify};
 use crate::chain::Chain;
-use crate::{append, changes, create, ended, index, list, prune, read, schema, search, verify};
 
 #[test]
 fn no_statement_scans_a_table() {

@@ -5,10 +5,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::chain::{Chain, Hash, Link};
 use crate::error::Error;
-use crate::index;
 use crate::limits::{EVENTS_MAX, SNAPSHOT_BYTES_MAX};
 use crate::model::{Append, Head, NewEvent, Version};
-use crate::read::head;
+use crate::sqlite::index;
+use crate::sqlite::read::head;
 
 pub(crate) const HEAD: &str = "SELECT number, owner, version, status, step, revision, touched, seal
     FROM sessions WHERE id = ?1";

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::append::{Place, insert_event};
 use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::model::{Created, Definition, Head, NewEvent, NewSession, Version};
+use crate::sqlite::append::{Place, insert_event};
 
 pub(crate) const BY_KEY: &str = "SELECT id FROM sessions WHERE owner = ?1 AND key = ?2";
 pub(crate) const EXISTS: &str = "SELECT 1 FROM sessions WHERE id = ?1";

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction};
 
 use crate::error::Error;
 use crate::limits::READERS_MAX;
-use crate::schema;
+use crate::sqlite::schema;
 
 #[derive(Debug)]
 pub(crate) struct Readers {

@@ -3,8 +3,9 @@
 
 use rusqlite::{Connection, params};
 
+use crate::backend::Pruning;
 use crate::error::Error;
-use crate::index::index;
+use crate::sqlite::index::index;
 
 pub(crate) const FINISHED: &str =
     "SELECT number, definition FROM sessions INDEXED BY sessions_finished
@@ -18,12 +19,6 @@ pub(crate) const DELETE_SNAPSHOT: &str = "DELETE FROM snapshots WHERE session = 
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE number = ?1";
 pub(crate) const DELETE_DEFINITION: &str = "DELETE FROM definitions WHERE hash = ?1
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE definition = ?1)";
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pruning {
-    pub(crate) older_than: u64,
-    pub(crate) limit: usize,
-}
 
 /// Says how many went.
 pub(crate) fn prune(connection: &Connection, pruning: &Pruning) -> Result<usize, Error> {

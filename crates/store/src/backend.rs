@@ -1,0 +1,75 @@
+//! The border that a database is put under: what [`crate::Store`] needs of one. What comes in was checked before.
+
+use std::fmt;
+use std::sync::mpsc::sync_channel;
+
+use crate::changes::{Change, Mark};
+use crate::error::Error;
+use crate::import::Incoming;
+use crate::list::{Cursor, Filter, Page};
+use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::verify::Verified;
+
+/// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
+/// refused. It must be quick, and must not wait for the same store: it would wait for itself.
+pub type Done<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+pub(crate) trait Backend: fmt::Debug + Send + Sync {
+    fn create(&self, session: Box<NewSession>, done: Done<Created>);
+    fn append(&self, append: Box<Append>, done: Done<Version>);
+
+    fn create_now(&self, session: Box<NewSession>) -> Result<Created, Error> {
+        wait(|done| self.create(session, done))
+    }
+
+    fn append_now(&self, append: Box<Append>) -> Result<Version, Error> {
+        wait(|done| self.append(append, done))
+    }
+
+    fn import(&self, log: Box<Incoming>) -> Result<(), Error>;
+    fn prune(&self, pruning: Pruning) -> Result<usize, Error>;
+    fn prunable(&self, older_than: u64) -> Result<usize, Error>;
+
+    fn meta(&self, session: &str) -> Result<Option<Meta>, Error>;
+    fn load(&self, session: &str) -> Result<Option<Log>, Error>;
+    fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error>;
+    fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error>;
+    fn definition(&self, hash: &str) -> Result<Option<String>, Error>;
+    fn list(&self, filter: &Filter) -> Result<Page, Error>;
+    fn beginning_with(&self, beginning: &str, limit: usize) -> Result<Vec<Meta>, Error>;
+    fn search(&self, query: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Meta>, Error>;
+    fn mark(&self) -> Result<Mark, Error>;
+    fn changes(&self, since: &Mark) -> Result<(Mark, Vec<Change>), Error>;
+
+    fn verify(&self, session: &str) -> Result<Verified, Error>;
+    fn ids(&self, after: Option<Cursor>, limit: usize) -> Result<Vec<(Cursor, Vec<u8>)>, Error>;
+    fn is_there(&self, at: Cursor) -> Result<bool, Error>;
+    fn file_flaws(&self) -> Result<Vec<String>, Error>;
+
+    fn end_handshake(&self, ending: Ending) -> Result<(), Error>;
+    fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error>;
+}
+
+/// A handshake that came to its end, and until when it would have been good.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    pub(crate) id: [u8; 16],
+    pub(crate) until: u64,
+    pub(crate) now: u64,
+}
+
+/// Complete sessions to remove, the oldest first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pruning {
+    pub(crate) older_than: u64,
+    pub(crate) limit: usize,
+}
+
+/// Sends with a callback that hands the answer to us.
+pub(crate) fn wait<T: Send + 'static>(send: impl FnOnce(Done<T>)) -> Result<T, Error> {
+    let (sender, receiver) = sync_channel(1);
+    send(Box::new(move |result| {
+        let _ = sender.send(result);
+    }));
+    receiver.recv().unwrap_or_else(|_| Err(Error::Unavailable("the store is closed".to_owned())))
+}
