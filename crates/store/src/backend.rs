@@ -32,6 +32,10 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     fn meta(&self, session: &str) -> Result<Option<Meta>, Error>;
     fn load(&self, session: &str) -> Result<Option<Log>, Error>;
+    /// What was written after a version. A backend may not know, and then the session is loaded.
+    fn newer(&self, _session: &str, _than: Version) -> Result<Newer, Error> {
+        Ok(Newer::Unknown)
+    }
     fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error>;
     fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error>;
     fn definition(&self, hash: &str) -> Result<Option<String>, Error>;
@@ -48,6 +52,14 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     fn end_handshake(&self, ending: Ending) -> Result<(), Error>;
     fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error>;
+}
+
+/// What was written after a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Newer {
+    /// All of it, in order.
+    Events(Vec<Event>),
+    Unknown,
 }
 
 /// A handshake that came to its end, and until when it would have been good.

@@ -1,5 +1,7 @@
 //! What was written since somebody looked last, by whatever process.
 
+use std::time::Instant;
+
 use crate::model::Status;
 
 /// How far somebody has looked. What it holds is the backend's business.
@@ -14,11 +16,11 @@ pub(crate) enum Seen {
     Except { upto: i64, missing: Vec<Missing> },
 }
 
-/// An event that may still come, and how often it was looked for.
+/// An event that may still come, and since when it is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) event: i64,
-    pub(crate) looks: u32,
+    pub(crate) since: Instant,
 }
 
 impl Mark {

@@ -13,10 +13,12 @@ mod indent;
 pub mod limits;
 mod list;
 mod model;
+mod postgres;
 pub mod sessions;
 mod sqlite;
 mod store;
 mod verify;
+mod words;
 
 pub use backend::Done;
 pub use chain::Key;
@@ -28,5 +30,6 @@ pub use model::{
     Append, Created, Definition, Event, Head, Log, Meta, NewEvent, NewSession, Snapshot, Status,
     Version,
 };
+pub use postgres::Address;
 pub use store::Store;
 pub use verify::{Flaw, Verified};

@@ -1,6 +1,8 @@
 //! Every bound of the store, in one place, and the checks of what comes in. They run on the caller's thread,
 //! before anything is queued.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 
 use crate::error::Error;
@@ -43,6 +45,16 @@ pub const PRUNE_SESSIONS_MAX: usize = 8;
 /// How many ended handshakes are remembered, and how many old ones are forgotten whenever one is added.
 pub const ENDED_MAX: u64 = 200_000;
 pub const ENDED_PRUNED_MAX: usize = 100;
+/// The longest word that is indexed, of one that is longer its beginning.
+pub const WORD_BYTES_MAX: usize = 256;
+/// How many connections to a server there are, where nobody says otherwise.
+pub const CONNECTIONS: usize = 16;
+/// How long a call may take with all its attempts, each of them, a statement in one, and making a connection. What takes
+/// longer is a server that is away.
+pub const WAIT_MAX: Duration = Duration::from_secs(10);
+pub const ATTEMPT_MAX: Duration = Duration::from_secs(4);
+pub const STATEMENT_MAX: Duration = Duration::from_secs(3);
+pub const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long another process may hold the file before we give up.
 pub const BUSY_MS: u64 = 10_000;
 
@@ -55,6 +67,7 @@ pub(crate) fn new_session(session: &NewSession) -> Result<(), Error> {
         name("key", key)?;
     }
     size("goal", &session.goal, GOAL_BYTES_MAX)?;
+    text("goal", &session.goal)?;
     size("definition", &session.definition.text, DEFINITION_BYTES_MAX)?;
     number("time", session.time)?;
     head(&session.head)?;
@@ -108,8 +121,17 @@ pub(crate) fn id(id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn name(what: &'static str, text: &str) -> Result<(), Error> {
-    size(what, text, NAME_BYTES_MAX)
+fn name(what: &'static str, name: &str) -> Result<(), Error> {
+    size(what, name, NAME_BYTES_MAX)?;
+    text(what, name)
+}
+
+/// Not every database takes this sign for a part of a text, and a session is to go to any of them.
+fn text(what: &'static str, text: &str) -> Result<(), Error> {
+    match text.contains('\0') {
+        true => Err(Error::Invalid { what, why: "it has a sign in it that is no text (U+0000)" }),
+        false => Ok(()),
+    }
 }
 
 fn size(what: &'static str, text: &str, max: usize) -> Result<(), Error> {

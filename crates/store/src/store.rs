@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Done, Ending, Pruning};
+use crate::backend::{Backend, Done, Ending, Newer, Pruning};
 use crate::chain::{Chain, Key};
 use crate::changes::{Change, Mark};
 use crate::error::Error;
@@ -13,6 +13,7 @@ use crate::import;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
 use crate::list::{Cursor, Filter, Page};
 use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
 use crate::verify::Verified;
 
@@ -26,6 +27,11 @@ impl Store {
     /// proof against people who do not have it; a store is opened with the key that it was made with.
     pub fn open(path: &Path, key: Option<Key>) -> Result<Self, Error> {
         Ok(Self(Arc::new(Sqlite::open(path, Chain::new(key))?)))
+    }
+
+    /// The same in a PostgreSQL, with at most so many connections. Asks nothing of it yet.
+    pub fn connect(address: &Address, key: Option<Key>, connections: usize) -> Result<Self, Error> {
+        Ok(Self(Arc::new(Postgres::new(address, Chain::new(key), connections)?)))
     }
 
     /// Begins a session. Waits only for a place in the queue.
@@ -63,6 +69,11 @@ impl Store {
     /// What a session's state is computed from: its snapshot and the events after it.
     pub fn load(&self, session: &str) -> Result<Option<Log>, Error> {
         self.0.load(session)
+    }
+
+    /// What was written after a version, where that can be told for less than loading the session costs.
+    pub(crate) fn newer(&self, session: &str, than: Version) -> Result<Newer, Error> {
+        self.0.newer(session, than)
     }
 
     /// Events from a version on, at most [`limits::PAGE_MAX`] of them.

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::State;
 use workflow::{Format, Workflow, read_trusted};
 
+use crate::backend::Newer;
+
 use super::stored::{content_hash, damaged, read_event};
 use super::{Error, Session, Sessions};
 
@@ -14,6 +16,9 @@ const KEPT_MAX: usize = 1_000;
 
 impl Sessions {
     pub(super) fn load(&self, id: &str) -> Result<Arc<Session>, Error> {
+        if let Some(session) = self.caught_up(id)? {
+            return Ok(session);
+        }
         let log = self.store.load(id)?.ok_or(Error::NotFound)?;
         let mut state: Option<State> = match &log.snapshot {
             Some(snapshot) => serde_json::from_str(&snapshot.text).ok(),
@@ -44,6 +49,21 @@ impl Sessions {
         };
         let (id, owner, version) = (log.meta.id, log.meta.owner, log.meta.version);
         Ok(self.keep(Session { id, owner, version, state, workflow }))
+    }
+
+    /// The session that we have in memory, brought up to date by what others have written since; none where that
+    /// cannot be told.
+    fn caught_up(&self, id: &str) -> Result<Option<Arc<Session>>, Error> {
+        let Some(kept) = self.kept(id) else { return Ok(None) };
+        let Newer::Events(events) = self.store.newer(id, kept.version)? else { return Ok(None) };
+        let Some(last) = events.last() else { return Ok(Some(kept)) };
+        let version = last.version;
+        let mut state = kept.state.clone();
+        for event in &events {
+            state.apply(&read_event(&event.body)?);
+        }
+        let (id, owner, workflow) = (id.to_owned(), kept.owner.clone(), Arc::clone(&kept.workflow));
+        Ok(Some(self.keep(Session { id, owner, version, state, workflow })))
     }
 
     pub(super) fn definition(&self, hash: &str, text: &str) -> Result<Arc<Workflow>, Error> {

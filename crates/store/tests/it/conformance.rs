@@ -12,10 +12,19 @@ use store::{
 
 use crate::{append, assert_sound, complete, event, fill, running, session};
 
-/// Makes a test of each function below, on a store that the factory makes and keeps alive.
+/// Makes a test of each function below, on a store that the factory makes and keeps alive. What stands in brackets is put
+/// in front of each.
 macro_rules! conformance {
-    ($factory:expr) => {
-        $crate::conformance::conformance! { $factory;
+    (@ [$($how:tt)*] $factory:expr; $name:ident) => {
+        #[test]
+        $($how)*
+        fn $name() {
+            let (store, _kept) = $factory();
+            $crate::conformance::$name(store);
+        }
+    };
+    ([$($how:tt)*] $factory:expr) => {
+        $crate::conformance::conformance! { [$($how)*] $factory;
             what_goes_in_comes_out
             an_old_version_is_a_conflict
             an_unknown_session_is_not_found
@@ -39,12 +48,8 @@ macro_rules! conformance {
             an_ended_handshake_is_remembered_for_its_time
         }
     };
-    ($factory:expr; $($name:ident)*) => {
-        $(#[test]
-        fn $name() {
-            let (store, _kept) = $factory();
-            $crate::conformance::$name(store);
-        })*
+    ($how:tt $factory:expr; $($name:ident)*) => {
+        $($crate::conformance::conformance! { @ $how $factory; $name })*
     };
 }
 pub(crate) use conformance;

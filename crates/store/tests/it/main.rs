@@ -9,6 +9,7 @@ mod crash;
 mod faults;
 mod files;
 mod histories;
+mod postgres;
 mod sessions;
 mod sqlite;
 mod tampering;

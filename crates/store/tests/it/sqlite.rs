@@ -11,9 +11,9 @@ fn make(key: Option<Key>) -> (Store, TempDir) {
 }
 
 mod keyed {
-    crate::conformance::conformance!(|| super::make(Some(store::Key::new(super::KEY))));
+    crate::conformance::conformance!([] || super::make(Some(store::Key::new(super::KEY))));
 }
 
 mod plain {
-    crate::conformance::conformance!(|| super::make(None));
+    crate::conformance::conformance!([] || super::make(None));
 }

@@ -1,0 +1,260 @@
+//! The store in a PostgreSQL, for processes on many machines. Inside it is asynchronous, on a thread of its own; outside
+//! it is as every backend: callers are called back, or wait.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::backend::{Backend, Done, Ending, Newer, Pruning, wait};
+use crate::chain::Chain;
+use crate::changes::{Change, Mark};
+use crate::error::Error;
+use crate::import::Incoming;
+use crate::limits::WAIT_MAX;
+use crate::list::{Cursor, Filter, Page};
+use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::verify::Verified;
+
+mod address;
+mod append;
+mod attempts;
+mod changes;
+mod create;
+mod ended;
+mod failure;
+mod import;
+mod list;
+mod pool;
+mod prune;
+mod read;
+mod rows;
+mod schema;
+mod search;
+mod tips;
+mod turns;
+mod verify;
+
+pub use address::Address;
+use attempts::{Ask, Shared};
+use search::Search;
+use turns::{Turn, Turns};
+
+/// The thread's name.
+const THREAD: &str = "postgres";
+
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    shared: Arc<Shared>,
+    under_way: Arc<UnderWay>,
+    turns: Arc<Turns>,
+    /// Absent once we are going.
+    runtime: Option<Runtime>,
+}
+
+/// How many calls there are that nobody has been told the end of.
+#[derive(Debug, Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    ended: Condvar,
+}
+
+impl Postgres {
+    /// Asks nothing of the server yet: it may be away now, and be there when it is needed.
+    pub(crate) fn new(address: &Address, chain: Chain, connections: usize) -> Result<Self, Error> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name(THREAD)
+            .enable_all()
+            .build()?;
+        let pool = {
+            let _inside = runtime.enter();
+            pool::make(address, connections)?
+        };
+        let shared = Arc::new(Shared::new(pool, chain));
+        let (under_way, turns) = Default::default();
+        Ok(Self { shared, under_way, turns, runtime: Some(runtime) })
+    }
+
+    /// Asks, and tells what came of it.
+    fn tell<A, T>(&self, ask: Ask<A, T>, arguments: impl Into<Arc<A>>, done: Done<T>)
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.tell_in_turn(ask, arguments, None, done);
+    }
+
+    fn tell_in_turn<A, T>(
+        &self,
+        ask: Ask<A, T>,
+        arguments: impl Into<Arc<A>>,
+        turn: Option<Turn>,
+        done: Done<T>,
+    ) where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let Some(runtime) = &self.runtime else {
+            return done(Err(Error::Unavailable("the store is closed".to_owned())));
+        };
+        let (shared, arguments) = (Arc::clone(&self.shared), arguments.into());
+        let under_way = UnderWay::begin(&self.under_way);
+        runtime.spawn(async move {
+            let mut turn = turn;
+            let answer = shared.ask(ask, arguments, turn.as_mut()).await;
+            drop(turn);
+            // A callback that panics ends nobody else's call: the task ends, and the next one begins.
+            done(answer);
+            drop(under_way);
+        });
+    }
+
+    fn ask<A, T>(&self, ask: Ask<A, T>, arguments: A) -> Result<T, Error>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        wait(|done| self.tell(ask, arguments, done))
+    }
+}
+
+/// One of them; it has ended when this goes.
+struct Begun(Arc<UnderWay>);
+
+impl UnderWay {
+    fn begin(this: &Arc<Self>) -> Begun {
+        *this.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Begun(Arc::clone(this))
+    }
+
+    /// Waits until all have ended, or for so long.
+    fn wait(&self, patience: Duration) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.ended.wait_timeout_while(count, patience, |count| *count > 0);
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        *self.0.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_all();
+    }
+}
+
+impl Drop for Postgres {
+    /// What was begun comes to its end.
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        let under_way = Arc::clone(&self.under_way);
+        let end = move || {
+            // A call ends by itself after this time.
+            under_way.wait(WAIT_MAX);
+            runtime.shutdown_background();
+        };
+        // The last handle may go inside a callback, which must not wait for itself.
+        if std::thread::current().name() == Some(THREAD) {
+            std::thread::spawn(end);
+        } else {
+            end();
+        }
+    }
+}
+
+macro_rules! asking {
+    ($function:path) => {
+        |attempt, arguments| Box::pin($function(attempt, arguments))
+    };
+}
+
+impl Backend for Postgres {
+    fn create(&self, session: Box<NewSession>, done: Done<Created>) {
+        self.tell(asking!(create::create), session, done);
+    }
+
+    fn append(&self, append: Box<Append>, done: Done<Version>) {
+        let turn = Turns::take(&self.turns, &append.session);
+        self.tell_in_turn(asking!(append::append), append, Some(turn), done);
+    }
+
+    fn import(&self, log: Box<Incoming>) -> Result<(), Error> {
+        wait(|done| self.tell(asking!(import::import), log, done))
+    }
+
+    fn prune(&self, pruning: Pruning) -> Result<usize, Error> {
+        self.ask(asking!(prune::prune), pruning)
+    }
+
+    fn prunable(&self, older_than: u64) -> Result<usize, Error> {
+        self.ask(asking!(prune::count), older_than)
+    }
+
+    fn meta(&self, session: &str) -> Result<Option<Meta>, Error> {
+        self.ask(asking!(read::meta), session.to_owned())
+    }
+
+    fn load(&self, session: &str) -> Result<Option<Log>, Error> {
+        self.ask(asking!(read::load), session.to_owned())
+    }
+
+    fn newer(&self, session: &str, than: Version) -> Result<Newer, Error> {
+        self.ask(asking!(read::newer), (session.to_owned(), than))
+    }
+
+    fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error> {
+        self.ask(asking!(read::page), (session.to_owned(), from, limit))
+    }
+
+    fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error> {
+        self.ask(asking!(read::event_at_revision), (session.to_owned(), revision))
+    }
+
+    fn definition(&self, hash: &str) -> Result<Option<String>, Error> {
+        self.ask(asking!(read::definition), hash.to_owned())
+    }
+
+    fn list(&self, filter: &Filter) -> Result<Page, Error> {
+        self.ask(asking!(list::list), filter.clone())
+    }
+
+    fn beginning_with(&self, beginning: &str, limit: usize) -> Result<Vec<Meta>, Error> {
+        self.ask(asking!(list::beginning_with), (beginning.to_owned(), limit))
+    }
+
+    fn search(&self, query: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Meta>, Error> {
+        let (query, owner) = (query.to_owned(), owner.map(str::to_owned));
+        self.ask(asking!(search::search), Search { query, owner, limit })
+    }
+
+    fn mark(&self) -> Result<Mark, Error> {
+        self.ask(asking!(changes::mark), ())
+    }
+
+    fn changes(&self, since: &Mark) -> Result<(Mark, Vec<Change>), Error> {
+        self.ask(asking!(changes::changes), since.clone())
+    }
+
+    fn verify(&self, session: &str) -> Result<Verified, Error> {
+        self.ask(asking!(verify::verify), session.to_owned())
+    }
+
+    fn ids(&self, after: Option<Cursor>, limit: usize) -> Result<Vec<(Cursor, Vec<u8>)>, Error> {
+        self.ask(asking!(list::ids), (after, limit))
+    }
+
+    fn is_there(&self, at: Cursor) -> Result<bool, Error> {
+        self.ask(asking!(list::is_there), at)
+    }
+
+    fn file_flaws(&self) -> Result<Vec<String>, Error> {
+        self.ask(asking!(list::file_flaws), ())
+    }
+
+    fn end_handshake(&self, ending: Ending) -> Result<(), Error> {
+        self.ask(asking!(ended::end), ending)
+    }
+
+    fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error> {
+        self.ask(asking!(ended::has_ended), *id)
+    }
+}
