@@ -50,6 +50,19 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn is_there(&self, at: Cursor) -> Result<bool, Error>;
     fn file_flaws(&self) -> Result<Vec<String>, Error>;
 
+    /// Whether a call has to wait for a network.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Looks after the database from now on, for a process that serves others.
+    fn keep_watch(&self) {}
+
+    /// Whether the last look has shown that it is.
+    fn is_away(&self) -> bool {
+        false
+    }
+
     fn end_handshake(&self, ending: Ending) -> Result<(), Error>;
     fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error>;
 }

@@ -52,6 +52,8 @@ pub const CONNECTIONS: usize = 16;
 /// How long a call may take with all its attempts, each of them, a statement in one, and making a connection. What takes
 /// longer is a server that is away.
 pub const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Less where the server is known to be away.
+pub const AWAY_MAX: Duration = Duration::from_secs(3);
 pub const ATTEMPT_MAX: Duration = Duration::from_secs(4);
 pub const STATEMENT_MAX: Duration = Duration::from_secs(3);
 pub const CONNECT_MAX: Duration = Duration::from_secs(2);

@@ -34,6 +34,7 @@ mod search;
 mod tips;
 mod turns;
 mod verify;
+mod watch;
 
 pub use address::Address;
 use attempts::{Ask, Shared};
@@ -250,11 +251,30 @@ impl Backend for Postgres {
         self.ask(asking!(list::file_flaws), ())
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn keep_watch(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(watch::keep_watch(Arc::clone(&self.shared)));
+        }
+    }
+
+    fn is_away(&self) -> bool {
+        self.shared.watch.is_away()
+    }
+
     fn end_handshake(&self, ending: Ending) -> Result<(), Error> {
-        self.ask(asking!(ended::end), ending)
+        self.ask(asking!(ended::end), ending)?;
+        self.shared.watch.ends(ending.id);
+        Ok(())
     }
 
     fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error> {
-        self.ask(asking!(ended::has_ended), *id)
+        match self.shared.watch.has_ended(id) {
+            Some(has_ended) => Ok(has_ended),
+            None => self.ask(asking!(ended::has_ended), *id),
+        }
     }
 }

@@ -198,6 +198,11 @@ impl Sessions {
         }
     }
 
+    /// The same without reading anything.
+    pub fn in_memory(&self, id: &str) -> Option<Arc<Session>> {
+        self.kept(id)
+    }
+
     /// The session as we know it: from memory, where it is there, and then it may be old.
     pub fn recent(&self, id: &str) -> Result<Arc<Session>, Error> {
         self.kept(id).map_or_else(|| self.open(id), Ok)
@@ -218,7 +223,7 @@ impl Sessions {
     }
 
     /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
-    /// [`Error::Overtaken`]: somebody else was first, and the call is to be made again.
+    /// [`Error::Overtaken`]: it has to be looked at first, or somebody else was first: [`Sessions::advance`] does it.
     pub fn advance_then(
         self: &Arc<Self>,
         id: &str,
@@ -227,7 +232,14 @@ impl Sessions {
         time: u64,
         done: Done<Advanced>,
     ) {
-        let (append, after) = match self.begin(id, time, &|_| Ok(advance(revision, submission))) {
+        let command = |_: &_| Ok(advance(revision, submission));
+        let begun = match self.begin_from_memory(id, time, &command) {
+            Some(begun) => Ok(begun),
+            // What has to be read first takes its time.
+            None if self.store.is_remote() => return done(Err(Error::Overtaken)),
+            None => self.begin(id, time, &command),
+        };
+        let (append, after) = match begun {
             Ok(Begun::Write(append, after)) => (append, after),
             Ok(Begun::Settled(session)) => return done(advanced(session, None)),
             Err(error) => return done(self.repeated(error, revision, submission)),
@@ -327,12 +339,24 @@ impl Sessions {
         time: u64,
         command: &impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
     ) -> Result<Begun, Error> {
-        let begin =
-            |session| command(&session).and_then(|command| self.decide(session, command, time));
-        if let Some(begun @ Begun::Write(..)) = self.kept(id).and_then(|kept| begin(kept).ok()) {
+        if let Some(begun) = self.begin_from_memory(id, time, command) {
             return Ok(begun);
         }
-        begin(self.load(id)?)
+        let session = self.load(id)?;
+        let command = command(&session)?;
+        self.decide(session, command, time)
+    }
+
+    /// What we have in memory is good enough for something that is to be written: the store compares.
+    fn begin_from_memory<'c>(
+        &self,
+        id: &str,
+        time: u64,
+        command: &impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
+    ) -> Option<Begun> {
+        let kept = self.kept(id)?;
+        let command = command(&kept).ok()?;
+        self.decide(kept, command, time).ok().filter(|begun| matches!(begun, Begun::Write(..)))
     }
 
     fn decide(

@@ -180,6 +180,21 @@ impl Store {
         self.0.has_ended(id)
     }
 
+    /// Whether a call has to wait for a network, and must not be made by a thread that others wait for.
+    pub fn is_remote(&self) -> bool {
+        self.0.is_remote()
+    }
+
+    /// Looks after the database from now on, for a process that serves others: [`Store::is_away`] tells what was seen, and
+    /// [`Store::has_ended`] does not wait any more.
+    pub fn keep_watch(&self) {
+        self.0.keep_watch();
+    }
+
+    pub fn is_away(&self) -> bool {
+        self.0.is_away()
+    }
+
     pub fn export(&self, session: &str) -> Result<ExportedLog, Error> {
         export(&*self.0, session)
     }

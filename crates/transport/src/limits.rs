@@ -38,7 +38,7 @@ pub const REPLIES_PER_PRINCIPAL_MAX: usize = 128;
 pub const RETRY_AFTER: u32 = 1;
 
 /// How many calls may need a thread of their own at once. More of them wait.
-pub const THREADS_MAX: usize = 16;
+pub const THREADS: usize = 16;
 
 /// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
 /// the newest one.
@@ -95,6 +95,7 @@ pub struct Limits {
     pub requests_per_principal: usize,
     pub streams: usize,
     pub streams_per_principal: usize,
+    pub threads: usize,
 }
 
 impl Default for Limits {
@@ -110,6 +111,7 @@ impl Default for Limits {
             requests_per_principal: REQUESTS_PER_PRINCIPAL_MAX,
             streams: STREAMS_MAX,
             streams_per_principal: STREAMS_PER_PRINCIPAL_MAX,
+            threads: THREADS,
         }
     }
 }

@@ -31,7 +31,6 @@ use crate::host::{Host, Principal};
 use crate::limits::{
     FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX, HEADERS_BYTES_MAX, Limits, PEERS_MAX,
     PEERS_PER_PRINCIPAL_MAX, PRINCIPAL_BYTES_MAX, REPLIES_MAX, REPLIES_PER_PRINCIPAL_MAX,
-    THREADS_MAX,
 };
 use crate::metrics::{Metrics, Now};
 use crate::peers::{NewPeer, Peers};
@@ -85,6 +84,7 @@ impl<H: Host> Service<H> {
         let limits = &options.limits;
         let requests = Admission::new(limits.requests, limits.requests_per_principal);
         let streams = Admission::new(limits.streams, limits.streams_per_principal);
+        let threads = Arc::new(Semaphore::new(limits.threads));
         Ok(Arc::new(Self {
             host,
             signer: Signer::new(options.key),
@@ -98,7 +98,7 @@ impl<H: Host> Service<H> {
             replies: Admission::new(REPLIES_MAX, REPLIES_PER_PRINCIPAL_MAX),
             remembered: Admission::new(PEERS_MAX, PEERS_PER_PRINCIPAL_MAX),
             followed: Admission::new(FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX),
-            threads: Arc::new(Semaphore::new(THREADS_MAX)),
+            threads,
             room: Room::default(),
             metrics: Metrics::default(),
             open: AtomicUsize::new(0),

@@ -13,6 +13,9 @@ use workflow::{Code, Context, Workflow};
 use crate::error::Refusal;
 use crate::sessions::{LazySessions, Place};
 
+/// A command asks one thing after the other.
+pub(crate) const CONNECTIONS_OF_A_COMMAND: usize = 2;
+
 #[derive(Clone)]
 pub(crate) struct App {
     catalog: Arc<Catalog>,
@@ -45,15 +48,20 @@ pub(crate) struct Filter {
 
 impl App {
     pub(crate) fn open(sources: Vec<Source>, place: Option<Place>) -> Self {
-        let app = Self::unloaded(sources, place);
+        let app = Self::unloaded(sources, place, CONNECTIONS_OF_A_COMMAND);
         app.catalog.load();
         app
     }
 
     /// Knows no workflow until its catalogue is loaded.
-    pub(crate) fn unloaded(sources: Vec<Source>, place: Option<Place>) -> Self {
+    pub(crate) fn unloaded(
+        sources: Vec<Source>,
+        place: Option<Place>,
+        store_connections: usize,
+    ) -> Self {
         let checker = Arc::<Checker>::default();
-        let sessions = Arc::new(LazySessions::new(place, Arc::clone(&checker)));
+        let sessions = LazySessions::new(place, Arc::clone(&checker));
+        let sessions = Arc::new(sessions.with_connections(store_connections));
         Self { catalog: Arc::new(Catalog::new(sources)), checker, sessions }
     }
 

@@ -38,7 +38,7 @@ mod token;
 mod validate;
 mod words;
 
-pub(crate) use source_options::SourceOptions;
+pub(crate) use source_options::{STORE_VARIABLE, SourceOptions};
 pub(crate) use terminal::Terminal;
 
 /// Hands AI agents a workflow step by step, and checks what they produce.
@@ -113,10 +113,12 @@ impl Cli {
     fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         match &words[..] {
-            [_, word] if word == "serve" => Ok(Self {
-                command: Command::Serve(Box::default()),
-                sources: SourceOptions::default(),
-            }),
+            [_, word] if word == "serve" && std::env::var_os(STORE_VARIABLE).is_none() => {
+                Ok(Self {
+                    command: Command::Serve(Box::default()),
+                    sources: SourceOptions::default(),
+                })
+            }
             _ => Self::try_parse_from(words),
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod log;
 mod session_resources;
 pub(crate) mod stdio;
 mod tools;
+mod waiting;
 mod wake;
 mod workers;
 

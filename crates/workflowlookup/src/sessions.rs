@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Checker;
+use store::limits::CONNECTIONS;
 use store::sessions::Sessions;
 use store::{Mark, Store};
 
@@ -27,6 +28,8 @@ pub(crate) use signer::{Asked, Gate, Signer};
 pub(crate) struct LazySessions {
     place: Option<Place>,
     checker: Arc<Checker>,
+    /// How many connections a server is asked for.
+    connections: usize,
     open: Mutex<Option<Arc<Open>>>,
 }
 
@@ -36,14 +39,28 @@ pub(crate) struct Open {
     pub(crate) signer: Signer,
     /// Whose sessions these are.
     pub(crate) user: String,
-    /// What was written from then on is news.
-    pub(crate) opened_at: Mark,
+    /// What was written from then on is news. Where that would have to be asked over a network, it is from the first look
+    /// on.
+    pub(crate) opened_at: Option<Mark>,
+}
+
+impl Open {
+    /// Whether the store was seen to be away.
+    pub(crate) fn is_away(&self) -> bool {
+        self.sessions.store().is_away()
+    }
 }
 
 impl LazySessions {
     /// No place: there is no folder to keep them in.
     pub(crate) fn new(place: Option<Place>, checker: Arc<Checker>) -> Self {
-        Self { place, checker, open: Mutex::default() }
+        Self { place, checker, connections: CONNECTIONS, open: Mutex::default() }
+    }
+
+    /// The same with so many connections to a server.
+    pub(crate) fn with_connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
     }
 
     /// Opens them, and makes the file where there is none. What fails is tried again with the next call.
@@ -53,9 +70,16 @@ impl LazySessions {
             return Ok(Arc::clone(open));
         }
         let (place, key) = self.key()?;
-        let store = Store::open(&place.database, Some(key.for_chain()))
-            .map_err(|error| no_store(place, &error))?;
-        let opened_at = store.mark().map_err(|error| from_store(&error))?;
+        let chain_key = Some(key.for_chain());
+        let store = match &place.store {
+            StoreUrl::Sqlite(path) => Store::open(path, chain_key),
+            StoreUrl::Postgres(address) => Store::connect(address, chain_key, self.connections),
+        };
+        let store = store.map_err(|error| no_store(place, &error))?;
+        let opened_at = match store.is_remote() {
+            true => None,
+            false => Some(store.mark().map_err(|error| from_store(&error))?),
+        };
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
         let made = Arc::new(Open { sessions, signer: key.signer(), user: user(), opened_at });
         *open = Some(Arc::clone(&made));
@@ -83,13 +107,18 @@ impl LazySessions {
 
     /// The same, but where there is no file there are no sessions.
     pub(crate) fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
-        let is_there = || self.place.as_ref().is_some_and(|place| place.database.exists());
+        let is_there = || self.place.as_ref().is_some_and(|place| place.store.exists());
         if self.opened().is_some() || is_there() { self.get().map(Some) } else { Ok(None) }
     }
 
     /// For a call about one session: where there is no file, it is not there either.
     pub(crate) fn holding(&self, id: &str) -> Result<Arc<Open>, Refusal> {
         self.get_if_any()?.ok_or_else(|| Refusal::SessionNotFound { id: id.to_owned() })
+    }
+
+    /// Whether a call about sessions has to wait for a network.
+    pub(crate) fn are_remote(&self) -> bool {
+        matches!(&self.place, Some(Place { store: StoreUrl::Postgres(_), .. }))
     }
 
     /// If they have been opened already.
@@ -131,7 +160,7 @@ fn no_store(place: &Place, error: &store::Error) -> Refusal {
         ),
         _ => None,
     };
-    Refusal::Store { details: format!("`{}`: {error}", place.database.display()), hint }
+    Refusal::Store { details: format!("`{}`: {error}", place.store.shown()), hint }
 }
 
 /// The end of the year 9999: what comes later cannot be written as a date.

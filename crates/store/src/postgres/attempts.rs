@@ -14,9 +14,10 @@ use super::failure::Failure;
 use super::schema;
 use super::tips::Tips;
 use super::turns::Turn;
+use super::watch::Watch;
 use crate::chain::Chain;
 use crate::error::Error;
-use crate::limits::{ATTEMPT_MAX, WAIT_MAX};
+use crate::limits::{ATTEMPT_MAX, AWAY_MAX, WAIT_MAX};
 
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -27,6 +28,7 @@ pub(super) struct Shared {
     pub(super) pool: Pool,
     pub(super) chain: Chain,
     pub(super) tips: Tips,
+    pub(super) watch: Watch,
     /// Set once the tables are there and are ours.
     prepared: OnceCell<()>,
 }
@@ -46,7 +48,8 @@ pub(super) type Ask<A, T> = for<'c> fn(Attempt<'c>, Arc<A>) -> Answer<'c, T>;
 
 impl Shared {
     pub(super) fn new(pool: Pool, chain: Chain) -> Self {
-        Self { pool, chain, tips: Tips::default(), prepared: OnceCell::new() }
+        let (tips, watch) = Default::default();
+        Self { pool, chain, tips, watch, prepared: OnceCell::new() }
     }
 
     /// Asks, in its turn where there is one, until there is an answer or no more time.
@@ -56,7 +59,8 @@ impl Shared {
         arguments: Arc<A>,
         turn: Option<&mut Turn>,
     ) -> Result<T, Error> {
-        let deadline = Instant::now() + WAIT_MAX;
+        let begun = Instant::now();
+        let deadline = begun + WAIT_MAX;
         if let Some(turn) = turn
             && timeout_at(deadline, turn.come()).await.is_err()
         {
@@ -72,7 +76,9 @@ impl Shared {
                 Ok(Err(Failure::Again(why))) => why,
                 Err(_) => return Err(Error::Unavailable(SILENT.to_owned())),
             };
-            if Instant::now() + pause >= deadline {
+            // Where it is known to be away there is no use in having many wait for it.
+            let is_late = self.watch.is_away() && begun.elapsed() >= AWAY_MAX;
+            if is_late || Instant::now() + pause >= deadline {
                 return Err(Error::Unavailable(why));
             }
             sleep(pause).await;
@@ -86,13 +92,32 @@ impl Shared {
         arguments: &Arc<A>,
         is_again: &mut bool,
     ) -> Result<T, Failure> {
-        let mut lent = Lent(Some(self.pool.get().await?));
-        let Some(client) = &lent.0 else { return Err(Failure::Again(SILENT.to_owned())) };
-        let attempt = Attempt { client, shared: self, is_again: *is_again };
-        let answer = timeout(ATTEMPT_MAX, async {
-            self.prepared.get_or_try_init(|| schema::prepare(client, &self.chain)).await?;
+        self.lend(async |client| {
+            let attempt = Attempt { client, shared: self, is_again: *is_again };
             *is_again = true;
             ask(attempt, Arc::clone(arguments)).await
+        })
+        .await
+    }
+
+    /// Asks once.
+    pub(super) async fn once<T>(
+        &self,
+        ask: for<'c> fn(Attempt<'c>) -> Answer<'c, T>,
+    ) -> Result<T, Failure> {
+        self.lend(async |client| ask(Attempt { client, shared: self, is_again: false }).await).await
+    }
+
+    /// Has a connection used, once the tables are there.
+    async fn lend<T>(
+        &self,
+        run: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut lent = Lent(Some(self.pool.get().await?));
+        let Some(client) = &lent.0 else { return Err(Failure::Again(SILENT.to_owned())) };
+        let answer = timeout(ATTEMPT_MAX, async {
+            self.prepared.get_or_try_init(|| schema::prepare(client, &self.chain)).await?;
+            run(client).await
         });
         let answer = answer.await.unwrap_or_else(|_| Err(Failure::Again(SILENT.to_owned())));
         if !matches!(answer, Err(Failure::Again(_))) {

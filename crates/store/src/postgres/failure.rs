@@ -6,12 +6,14 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::Error;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// The connection is gone, the server restarts, another transaction was in the way: nothing was decided about what
     /// we wanted, and it may or may not have happened.
+    #[error("{0}")]
     Again(String),
     /// This is how it is.
+    #[error(transparent)]
     Final(Error),
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use store::limits::CONNECTIONS;
 
 mod http_options;
 
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Append every message, both ways, to this file
     #[arg(long, value_name = "FILE")]
     log_wire: Option<PathBuf>,
+    /// How many connections to a PostgreSQL there are at most; otherwise 16
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    store_connections: Option<u16>,
     #[command(flatten)]
     http: HttpArguments,
 }
@@ -62,7 +66,8 @@ pub(crate) fn run(
     };
     let wire_log = open_log()?;
     log::begin(arguments.log_level, arguments.log_format);
-    let host = Arc::new(Host::new(sources.unloaded()));
+    let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
+    let host = Arc::new(Host::new(sources.serving(connections)));
     let Some(chosen) = arguments.http.choose()? else {
         hint_at_terminal(terminal)?;
         stdio::serve(&host, Catalogue::Ours, wire_log)?;

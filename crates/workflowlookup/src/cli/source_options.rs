@@ -14,6 +14,10 @@ use crate::bundled::BUNDLED;
 use crate::error::Refusal;
 use crate::sessions::{Place, StoreUrl};
 
+/// Where sessions are kept, where no option says so: an address may have a password in it, which the list of processes
+/// would show.
+pub(crate) const STORE_VARIABLE: &str = "WORKFLOWLOOKUP_STORE";
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct SourceOptions {
     /// One more folder of workflows; may be given several times. It wins over all others
@@ -22,8 +26,9 @@ pub(crate) struct SourceOptions {
     /// Leave out the workflows that are part of the product
     #[arg(long, global = true)]
     no_bundled: bool,
-    /// Where sessions are kept, as `sqlite:PATH`; otherwise a file in the platform's state folder
-    #[arg(long, value_name = "STORE", global = true)]
+    /// Where sessions are kept, as `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; otherwise a file in the platform's
+    /// state folder
+    #[arg(long, value_name = "STORE", global = true, env = STORE_VARIABLE, hide_env = true)]
     store: Option<StoreUrl>,
     /// The key that sessions and handshakes are sealed with; otherwise WORKFLOWLOOKUP_KEY, or a file in the state folder
     #[arg(long, value_name = "FILE", global = true)]
@@ -109,7 +114,12 @@ impl SourceOptions {
 
     /// Leaves the loading for later.
     pub(crate) fn unloaded(&self) -> App {
-        App::unloaded(self.sources(), self.place())
+        self.serving(app::CONNECTIONS_OF_A_COMMAND)
+    }
+
+    /// The same for a server, with so many connections to a store that is one.
+    pub(crate) fn serving(&self, store_connections: usize) -> App {
+        App::unloaded(self.sources(), self.place(), store_connections)
     }
 
     /// Loads everything, and leaves it to the caller to say what is missing.

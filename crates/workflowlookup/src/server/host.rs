@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp::{Call, Caller, Reference, Server};
 
-use super::{catalogue, session_resources, tools};
+use super::{catalogue, session_resources, tools, waiting};
 use crate::app::App;
 use crate::server::tools::Asker;
 use mcp::Carried;
@@ -56,37 +56,45 @@ impl Host {
     }
 
     pub(crate) fn carry_out(&self, call: Call, caller: Caller) -> Carried {
-        let snapshot = || self.app.snapshot();
-        let outcome = match call {
-            Call::Tool { name, arguments, is_method } => {
-                let asker = if is_method { Asker::Method } else { Asker::Call };
-                return tools::call(&self.app, name, &arguments, asker, caller);
-            }
-            Call::Settle { answers } => return tools::gate::settle(&self.app, &answers, &caller),
-            Call::ListResources { cursor } => {
-                let sessions = || session_resources::list(&self.app);
-                catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)
-            }
-            Call::ListTemplates => catalogue::list_templates(),
-            Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
-                session_resources::read(&self.app, uri)
-            }
-            Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
-            Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
-            Call::GetPrompt { name, arguments } => {
-                catalogue::get_prompt(&snapshot(), &name, &arguments)
-            }
-            Call::Complete { reference: Reference::Resource(template), argument, typed }
-                if template.starts_with(session_resources::SCHEME) && argument == "id" =>
-            {
-                session_resources::complete(&self.app, &typed, catalogue::COMPLETIONS_MAX)
-            }
-            Call::Complete { reference, argument, typed } => {
-                catalogue::complete(&snapshot(), &reference, &argument, &typed)
-            }
-        };
-        outcome.into()
+        if self.app.sessions().are_remote() && waiting::may_wait(&call) {
+            let app = self.app.clone();
+            return Carried::Later(Box::new(move || waiting::ended(carry_out(&app, call, caller))));
+        }
+        carry_out(&self.app, call, caller)
     }
+}
+
+fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
+    let snapshot = || app.snapshot();
+    let outcome = match call {
+        Call::Tool { name, arguments, is_method } => {
+            let asker = if is_method { Asker::Method } else { Asker::Call };
+            return tools::call(app, name, &arguments, asker, caller);
+        }
+        Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller),
+        Call::ListResources { cursor } => {
+            let sessions = || session_resources::list(app);
+            catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)
+        }
+        Call::ListTemplates => catalogue::list_templates(),
+        Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
+            session_resources::read(app, uri)
+        }
+        Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
+        Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
+        Call::GetPrompt { name, arguments } => {
+            catalogue::get_prompt(&snapshot(), &name, &arguments)
+        }
+        Call::Complete { reference: Reference::Resource(template), argument, typed }
+            if template.starts_with(session_resources::SCHEME) && argument == "id" =>
+        {
+            session_resources::complete(app, &typed, catalogue::COMPLETIONS_MAX)
+        }
+        Call::Complete { reference, argument, typed } => {
+            catalogue::complete(&snapshot(), &reference, &argument, &typed)
+        }
+    };
+    outcome.into()
 }
 
 /// What a change of the catalogue means for clients.

@@ -34,6 +34,10 @@ mod open_files;
 const ANYBODY: &str = "somebody over HTTP";
 /// How often we look whether another process has changed a session.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long we leave a server alone between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How many calls may wait for a server at once: each of them needs a thread for that.
+const REMOTE_THREADS: usize = 128;
 
 /// How to serve.
 #[derive(Debug)]
@@ -87,7 +91,12 @@ pub(crate) fn begin(
     if let Some(authenticator) = adapter.door.authenticator() {
         authenticator.warm();
     }
-    let limits = Limits { connections, ..Limits::default() };
+    let mut limits = Limits { connections, ..Limits::default() };
+    if host.app().sessions().are_remote() {
+        limits.threads = REMOTE_THREADS;
+        // Looked after from the beginning: whoever asks whether we are ready wants to know.
+        host.app().sessions().get()?.sessions.store().keep_watch();
+    }
     let HttpOptions { allowed, documents, .. } = options;
     let transport_options = Options { key, allowed, documents, limits };
     let service = Service::new(adapter, transport_options, feed)?;
@@ -232,6 +241,11 @@ struct Looker {
 }
 
 impl Looker {
+    /// Where sessions are over a network, everybody looks at their own pace.
+    fn is_patient(&self) -> bool {
+        self.app.sessions().are_remote()
+    }
+
     fn look(&self) {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         // Another process may have begun the first session.
@@ -252,7 +266,24 @@ impl Looker {
         loop {
             // Either is a reason to look.
             let _ = tokio::time::timeout(LOOK, self.touched.notified()).await;
-            self.look();
+            if self.is_patient() {
+                let looker = Arc::clone(&self);
+                let _ = tokio::task::spawn_blocking(move || looker.look_or_mark()).await;
+                tokio::time::sleep(PAUSE).await;
+            } else {
+                self.look();
+            }
+        }
+    }
+
+    /// Until somebody wants to hear of changes it is enough to know where we are.
+    fn look_or_mark(&self) {
+        if self.is_followed.load(Ordering::Relaxed) {
+            return self.look();
+        }
+        let Some(open) = self.app.sessions().opened() else { return };
+        if let Ok(now) = open.sessions.store().mark() {
+            *self.mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         }
     }
 }
@@ -298,7 +329,8 @@ impl transport::Host for Adapter {
     }
 
     fn is_ready(&self) -> bool {
-        self.door.authenticator().is_none_or(|known| known.not_ready().is_none())
+        let is_away = self.host.app().sessions().opened().is_some_and(|open| open.is_away());
+        !is_away && self.door.authenticator().is_none_or(|known| known.not_ready().is_none())
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
@@ -325,8 +357,11 @@ impl transport::Host for Adapter {
             tracing::warn!("changes of sessions cannot be seen now: {refusal}");
         }
         self.looker.is_followed.store(true, Ordering::Relaxed);
-        // What was written before is told to the others first.
-        self.looker.look();
+        // What was written before is told to the others first. Over a network we were here a moment ago, and whoever
+        // hears of something that they know already is none the worse.
+        if !self.looker.is_patient() {
+            self.looker.look();
+        }
     }
 
     /// Where there is no store there is nothing that processes share, and none is made for this.

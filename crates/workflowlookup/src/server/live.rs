@@ -42,7 +42,12 @@ fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
 
 /// What was written since the last look, whoever wrote it.
 pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
-    match open.sessions.store().changes(mark.as_ref().unwrap_or(&open.opened_at)) {
+    let store = open.sessions.store();
+    let Some(since) = mark.as_ref().or(open.opened_at.as_ref()) else {
+        *mark = store.mark().ok();
+        return None;
+    };
+    match store.changes(since) {
         Ok((now, changes)) => {
             *mark = Some(now);
             (!changes.is_empty()).then(|| changed(open, &changes))

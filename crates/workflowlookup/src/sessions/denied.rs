@@ -101,6 +101,14 @@ pub(crate) fn from_store(error: &store::Error) -> Refusal {
             details: error.to_string(),
             hint: Some("nothing was lost; the same call may be made again".to_owned()),
         },
+        store::Error::WrongKey => Refusal::Store {
+            details: error.to_string(),
+            hint: Some(
+                "every process that shares a store needs the key that it was made with: `--key-file FILE` or \
+                 WORKFLOWLOOKUP_KEY"
+                    .to_owned(),
+            ),
+        },
         store::Error::Damaged(_) | store::Error::Broken(_) => Refusal::Store {
             details: error.to_string(),
             hint: Some("`workflowlookup session verify` says which sessions are sound".to_owned()),

@@ -1,5 +1,5 @@
-//! Where sessions are kept: a file in the platform's state folder, or the one that `--store` names. The key is in the
-//! state folder in either case, away from the file that it protects, unless somebody says where else: processes that
+//! Where sessions are kept: a file in the platform's state folder, or what `--store` names. The key is in the
+//! state folder in either case, away from what it protects, unless somebody says where else: processes that
 //! share a store, or one another's clients, share a key.
 
 use std::io;
@@ -8,10 +8,11 @@ use std::str::FromStr;
 
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::choose_native_strategy;
+use store::Address;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    pub(crate) database: PathBuf,
+    pub(crate) store: StoreUrl,
     pub(crate) key: KeyPlace,
 }
 
@@ -35,11 +36,15 @@ impl std::fmt::Display for KeyPlace {
     }
 }
 
-/// What `--store` names.
+/// What `--store` names. It is shown without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
     Sqlite(PathBuf),
+    Postgres(Box<Address>),
 }
+
+/// The password of a PostgreSQL whose address has none, as its own programs take it.
+const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
 impl FromStr for StoreUrl {
     type Err = String;
@@ -47,7 +52,17 @@ impl FromStr for StoreUrl {
     fn from_str(url: &str) -> Result<Self, String> {
         match url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
-            _ => Err("a store is `sqlite:` and the path of a file".to_owned()),
+            Some(("postgres" | "postgresql", _)) => {
+                let address = Address::parse(url)?;
+                let password = std::env::var(PASSWORD_VARIABLE).ok();
+                Ok(Self::Postgres(Box::new(match password {
+                    Some(password) => address.or_password(&password),
+                    None => address,
+                })))
+            }
+            _ => Err("a store is `sqlite:` and the path of a file, or \
+                `postgres://USER@HOST:PORT/DATABASE`"
+                .to_owned()),
         }
     }
 }
@@ -57,6 +72,7 @@ impl StoreUrl {
     pub(crate) fn absolute(&self) -> io::Result<Self> {
         match self {
             Self::Sqlite(path) => Ok(Self::Sqlite(std::path::absolute(path)?)),
+            Self::Postgres(address) => Ok(Self::Postgres(address.clone())),
         }
     }
 }
@@ -65,6 +81,25 @@ impl std::fmt::Display for StoreUrl {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sqlite(path) => write!(out, "sqlite:{}", path.display()),
+            Self::Postgres(address) => write!(out, "{address}"),
+        }
+    }
+}
+
+impl StoreUrl {
+    /// Whether there is something that could be opened without making it.
+    pub(crate) fn exists(&self) -> bool {
+        match self {
+            Self::Sqlite(path) => path.exists(),
+            Self::Postgres(_) => true,
+        }
+    }
+
+    /// For messages: a file by its path alone.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres(address) => address.to_string(),
         }
     }
 }
@@ -73,16 +108,16 @@ impl Place {
     /// None where the platform has no folder for us, and one is needed.
     pub(crate) fn choose(url: Option<&StoreUrl>, key_file: Option<&Path>) -> Option<Self> {
         let folder = state_folder();
-        let database = match url {
-            Some(StoreUrl::Sqlite(path)) => path.clone(),
-            None => folder.as_ref()?.join("sessions.db"),
+        let store = match url {
+            Some(url) => url.clone(),
+            None => StoreUrl::Sqlite(folder.as_ref()?.join("sessions.db")),
         };
         let key = match key_file {
             Some(path) => KeyPlace::File(path.to_owned()),
             None if std::env::var_os(KEY_VARIABLE).is_some() => KeyPlace::Environment,
             None => KeyPlace::File(folder?.join("key")),
         };
-        Some(Self { database, key })
+        Some(Self { store, key })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Check, Level};
 use crate::app::App;
 use crate::cli::next::quoted;
-use crate::sessions::{KeyPlace, Place};
+use crate::sessions::{KeyPlace, Place, StoreUrl, from_store};
 
 const ABOUT: &str = "sessions";
 
@@ -15,9 +15,15 @@ pub(super) fn look(app: &App) -> Vec<Check> {
         let hint = "set HOME, or name a file with `--store sqlite:PATH`";
         return vec![Check::new(ABOUT, Level::Problem, message).hint(hint)];
     };
-    let Place { database, key } = place;
-    let shown = database.display();
-    let mut checks = vec![match app.sessions().get_if_any() {
+    let Place { store, key } = place;
+    let shown = store.shown();
+    // A server is only known to be there when it answers.
+    let opened = app.sessions().get_if_any().and_then(|open| {
+        let looked = open.as_ref().map(|open| open.sessions.store().mark());
+        looked.transpose().map_err(|error| from_store(&error))?;
+        Ok(open)
+    });
+    let mut checks = vec![match opened {
         Ok(Some(_)) => Check::new(ABOUT, Level::Ok, format!("sessions are kept in `{shown}`")),
         Ok(None) => {
             let message = format!("there are no sessions yet; they will be kept in `{shown}`");
@@ -35,7 +41,11 @@ pub(super) fn look(app: &App) -> Vec<Check> {
         KeyPlace::File(path) => Some((path, "forge the logs of sessions")),
         KeyPlace::Environment => None,
     };
-    for (path, what) in [(database, "read what agents did")].into_iter().chain(key) {
+    let file = match store {
+        StoreUrl::Sqlite(path) => Some((path, "read what agents did")),
+        StoreUrl::Postgres(_) => None,
+    };
+    for (path, what) in file.into_iter().chain(key) {
         if is_readable_by_others(path) {
             let path = path.display().to_string();
             let message = format!("others on this machine can read `{path}`, and so {what}");

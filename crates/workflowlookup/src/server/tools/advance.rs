@@ -78,8 +78,14 @@ pub(super) fn call(
     let open = app.sessions().holding(&arguments.session_id)?;
     let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
     let submission = Submission { step, output, context: context.unwrap_or_default() };
-    let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
-    let is_heavy = is_heavy(&session.workflow, &submission.step);
+    let is_heavy = match open.sessions.in_memory(&id) {
+        // It has to be read first, which takes its time.
+        None if open.sessions.store().is_remote() => true,
+        known => {
+            let read = || open.sessions.recent(&id).map_err(|error| refusal(&id, error));
+            is_heavy(&known.map_or_else(read, Ok)?.workflow, &submission.step)
+        }
+    };
     let raw = caller.abilities.forms.then(|| raw.to_owned());
     let handing_in = HandingIn { open, id, revision, submission, raw, caller };
     if let Some(answers) = handing_in.caller.answers.clone() {
