@@ -4,6 +4,8 @@
 
 mod clients;
 mod nginx;
+mod packages;
+mod postgres;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -47,14 +49,19 @@ fn test(effort: Effort) -> Result<(), String> {
     component("clippy", "clippy")?;
     let clients = clients::install()?;
     let nginx = nginx::install()?;
+    let postgres = postgres::install()?;
     run(cargo().args(["fmt", "--all", "--check"]))?;
     run(cargo().args(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(cargo().args(clippy))?;
+    // Stopped when this function is left, whatever the tests come to.
+    let cluster = postgres::start(&postgres)?;
     let mut tests = cargo();
-    // Those that are ignored need the clients, or nginx.
+    // Those that are ignored need the clients, nginx or PostgreSQL.
     tests.args(["test", "--workspace", "--locked", "--", "--include-ignored"]);
     tests.env("WORKFLOWLOOKUP_CLIENTS", clients).env("WORKFLOWLOOKUP_NGINX", nginx);
+    tests.env("WORKFLOWLOOKUP_POSTGRES", postgres);
+    tests.env("WORKFLOWLOOKUP_POSTGRES_URL", cluster.maintenance_url());
     if effort == Effort::Long {
         tests.env("WORKFLOWLOOKUP_LONG", "1");
     }
