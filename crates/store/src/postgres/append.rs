@@ -38,7 +38,7 @@ pub(super) const APPEND_WITH_SNAPSHOT: &str = concat!(
 );
 pub(super) const TWO_HASHES: &str = "SELECT e.version, e.hash FROM events e
     JOIN sessions s ON s.number = e.session
-    WHERE s.id = $1 AND e.version IN ($2, $2 + 1) ORDER BY e.version";
+    WHERE s.id = $1 AND e.version IN ($2::bigint, $2::bigint + 1) ORDER BY e.version";
 /// How often we look again where the end of a log is not where it was a moment ago.
 const LOOKS_MAX: usize = 3;
 

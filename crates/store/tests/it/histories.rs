@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use store::{Append, Error, Store};
@@ -58,26 +59,31 @@ pub(crate) fn write(store: &Store, writer: u64, sessions: &[&str]) -> Vec<Operat
 
 #[test]
 fn threads_on_one_session() {
-    threads(1);
+    in_a_file(|place| threads(place, 1));
 }
 
 #[test]
 fn threads_on_many_sessions() {
-    threads(5);
+    in_a_file(|place| threads(place, 5));
 }
 
 #[test]
 fn processes_on_one_session() {
-    processes(1);
+    in_a_file(|place| processes(place, 1));
 }
 
 #[test]
 fn processes_on_many_sessions() {
-    processes(5);
+    in_a_file(|place| processes(place, 5));
 }
 
-fn threads(sessions: usize) {
-    let (_folder, store, ids) = prepare(sessions);
+fn in_a_file(run: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    run(&folder.path().join("sessions.db"));
+}
+
+pub(crate) fn threads(place: &Path, sessions: usize) {
+    let (store, ids) = prepare(place, sessions);
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let history = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS as u64)
@@ -91,15 +97,14 @@ fn threads(sessions: usize) {
     check(&store, &history);
 }
 
-fn processes(sessions: usize) {
-    let (folder, store, ids) = prepare(sessions);
-    let path = folder.path().join("sessions.db");
+pub(crate) fn processes(place: &Path, sessions: usize) {
+    let (store, ids) = prepare(place, sessions);
     let children: Vec<Child> = (0..WRITERS)
         .map(|writer| {
             let writer = writer.to_string();
             let arguments: Vec<&str> =
                 std::iter::once(&*writer).chain(ids.iter().map(String::as_str)).collect();
-            Child::start("history", &path, &arguments)
+            Child::start("history", place, &arguments)
         })
         .collect();
     let lines = children.into_iter().flat_map(Child::lines);
@@ -107,14 +112,13 @@ fn processes(sessions: usize) {
     check(&store, &history);
 }
 
-fn prepare(sessions: usize) -> (tempfile::TempDir, Store, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("sessions.db"));
+fn prepare(place: &Path, sessions: usize) -> (Store, Vec<String>) {
+    let store = open(place);
     let ids: Vec<String> = (0..sessions).map(|number| format!("s{number}")).collect();
     for id in &ids {
         store.create_now(session(id)).unwrap();
     }
-    (folder, store, ids)
+    (store, ids)
 }
 
 fn check(store: &Store, history: &[Operation]) {

@@ -15,12 +15,19 @@ mod sqlite;
 mod tampering;
 mod travel;
 
-use store::{Append, Definition, Head, Key, NewEvent, NewSession, Status, Store, Version};
+use std::path::Path;
+
+use store::{Address, Append, Definition, Head, Key, NewEvent, NewSession, Status, Store, Version};
 
 const KEY: [u8; 32] = [7; 32];
 
-fn open(path: &std::path::Path) -> Store {
-    Store::open(path, Some(Key::new(KEY))).unwrap()
+/// At a path, or at an address.
+fn open(place: &Path) -> Store {
+    let key = Some(Key::new(KEY));
+    match place.to_str().filter(|place| place.starts_with("postgres:")) {
+        Some(url) => Store::connect(&Address::parse(url).unwrap(), key, 8).unwrap(),
+        None => Store::open(place, key).unwrap(),
+    }
 }
 
 fn is_long() -> bool {
