@@ -25,6 +25,8 @@ mod ended;
 mod failure;
 mod import;
 mod list;
+#[cfg(test)]
+mod plans;
 mod pool;
 mod prune;
 mod read;

@@ -10,7 +10,8 @@ use crate::limits::{ENDED_MAX, ENDED_PRUNED_MAX};
 
 pub(super) const HAS: &str = "SELECT 1 FROM ended WHERE id = $1";
 pub(super) const END: &str = "WITH old AS (
-        DELETE FROM ended WHERE number IN (SELECT number FROM ended WHERE until < $1 ORDER BY until LIMIT $2)
+        DELETE FROM ended WHERE number = ANY(ARRAY(
+            SELECT number FROM ended WHERE until < $1 ORDER BY until LIMIT $2))
     ), first AS (
         DELETE FROM ended WHERE number <= (SELECT max(number) FROM ended) - $3
     )
