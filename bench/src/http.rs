@@ -29,18 +29,29 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
 }
 
 /// A server that listens. Ended when it is dropped.
-struct Listening {
+pub struct Listening {
     child: Child,
-    address: SocketAddr,
+    pub address: SocketAddr,
 }
 
 impl Listening {
-    fn start(program: &Path, arguments: &[&str], folder: &Path) -> Self {
+    pub fn start(program: &Path, arguments: &[&str], folder: &Path) -> Self {
+        Self::start_with(program, arguments, folder, &[])
+    }
+
+    /// The same with more in its environment.
+    pub fn start_with(
+        program: &Path,
+        arguments: &[&str],
+        folder: &Path,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(folder)
             .env_clear()
             .env("HOME", folder)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -57,6 +68,10 @@ impl Listening {
 
     fn ours(programs: &Programs, folder: &Path) -> Self {
         Self::start(&programs.product, &["serve", "--http", "127.0.0.1:0"], folder)
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn connect(&self) -> TcpStream {

@@ -1,12 +1,14 @@
 //! Speed, as ratios inside one interleaved run: what we do and the yardstick take turns, so that
 //! whatever else the machine does hits both. Each row is a claim of the documents.
 
+mod agents;
 mod contestants;
 mod definitions;
 mod http;
 mod in_process;
 mod memory;
 mod pipelined;
+mod postgres;
 mod programs;
 mod sequential;
 mod server;
@@ -49,6 +51,7 @@ fn main() {
     rows.extend(served);
     // With all cores: a hosted server has them, and so has whoever loads it.
     rows.extend(http::rows(&programs, home.path(), &mut details));
+    rows.extend(postgres::rows(&programs, home.path(), &mut details));
     let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");

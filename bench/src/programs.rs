@@ -11,6 +11,7 @@ pub struct Programs {
     pub bare_loop: PathBuf,
     pub rmcp_echo: PathBuf,
     pub bare_axum: PathBuf,
+    pub raw_append: PathBuf,
 }
 
 impl Programs {
@@ -24,6 +25,7 @@ impl Programs {
             bare_loop: named(&yardsticks, "bare_loop"),
             rmcp_echo: named(&yardsticks, "rmcp_echo"),
             bare_axum: named(&yardsticks, "bare_axum"),
+            raw_append: named(&yardsticks, "raw_append"),
         }
     }
 }

@@ -55,6 +55,12 @@ pub struct Details {
     pub sessions: [f64; 4],
     /// Over HTTP: the name, requests per second, and the 99th percentile in milliseconds.
     pub http: Vec<(&'static str, f64, f64)>,
+    /// In PostgreSQL: the name, appends per second, and the 99th percentile in milliseconds.
+    pub postgres: Vec<(&'static str, f64, f64)>,
+    /// Of the processor time that it and one replica take together.
+    pub database_share: f64,
+    /// Microseconds for a search among a million sessions.
+    pub search_in_full: f64,
 }
 
 #[derive(Default)]
@@ -134,6 +140,18 @@ impl Report {
         for (name, rate, slow) in &self.details.http {
             writeln!(text, "| {name} | {rate:.0} | {slow:.1} ms |").expect("writing to a string");
         }
+        text.push_str("\nIn PostgreSQL, 64 agents:\n\n| who | appends/s | 99th percentile |\n|---|---:|---:|\n");
+        for (name, rate, slow) in &self.details.postgres {
+            writeln!(text, "| {name} | {rate:.0} | {slow:.1} ms |").expect("writing to a string");
+        }
+        write!(
+            text,
+            "\nOf the processor time that PostgreSQL and one replica take together, PostgreSQL takes {:.0} %. A search \
+             among a million sessions takes {:.1} ms.\n",
+            self.details.database_share * 100.0,
+            self.details.search_in_full / 1000.0
+        )
+        .expect("writing to a string");
         text
     }
 }

@@ -13,7 +13,8 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask test [--long]   format, lints, all tests, with real clients; --long runs the properties for longer
 cargo xtask generate        write the schema, the documents and the snapshots that come from the code
-cargo xtask bench [--write] measure speed as ratios; --write keeps the table in docs/performance.md";
+cargo xtask bench [--write] measure speed as ratios; --write keeps the table in docs/performance.md
+cargo xtask postgres        start a PostgreSQL for a trial, say where it is, and end it with Ctrl-C";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         ["generate"] => generate(),
         ["bench"] => bench(&[]),
         ["bench", "--write"] => bench(&["--write"]),
+        ["postgres"] => postgres::trial(),
         _ => {
             eprintln!("{HELP}");
             return ExitCode::FAILURE;
@@ -75,6 +77,7 @@ fn generate() -> Result<(), String> {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
+    postgres::install()?;
     let bench = ["run", "--release", "--locked", "--manifest-path", "bench/Cargo.toml", "--"];
     run(cargo().args(bench).args(arguments))
 }

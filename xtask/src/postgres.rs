@@ -3,6 +3,7 @@
 //! `WORKFLOWLOOKUP_POSTGRES`.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use private_postgres::{Missing, Postgres, find};
@@ -38,6 +39,19 @@ pub(crate) fn install() -> Result<PathBuf, String> {
 pub(crate) fn start(programs: &Path) -> Result<Postgres, String> {
     Postgres::start(programs)
         .map_err(|what| format!("the tests' own PostgreSQL does not start: {what}"))
+}
+
+/// A server to try the product with. What is in it goes with it.
+pub(crate) fn trial() -> Result<(), String> {
+    let mut server = start(&install()?)?;
+    let url = server.maintenance_url();
+    eprintln!(
+        "PostgreSQL runs for as long as this does; now, in another terminal:\n\n  cargo run --release -- serve --http 8080 \
+         --store {url}\n\nCtrl-C ends it, and everything in it is gone."
+    );
+    // Where there is no terminal either, it ends with its input.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    server.stop()
 }
 
 fn make_no_cluster() -> Result<(), String> {

@@ -41,6 +41,7 @@ const SETTINGS: [&str; 7] = [
 
 pub struct Postgres {
     programs: PathBuf,
+    settings: Vec<String>,
     account: Account,
     port: Port,
     server: Option<Child>,
@@ -52,12 +53,18 @@ pub struct Postgres {
 impl Postgres {
     /// `programs` is the folder with PostgreSQL's programs, see [`crate::find`].
     pub fn start(programs: &Path) -> Result<Self, String> {
+        Self::start_with(programs, &[])
+    }
+
+    /// The same with settings of its own, which win over ours.
+    pub fn start_with(programs: &Path, settings: &[&str]) -> Result<Self, String> {
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let account = Account::choose()?;
         let folder = account.folder()?;
         let guard = Guard::start(folder.path())?;
         let port = Port::reserve()?;
         let programs = programs.to_path_buf();
-        let mut cluster = Self { programs, account, port, server: None, guard, folder };
+        let mut cluster = Self { programs, settings, account, port, server: None, guard, folder };
         cluster.initialise()?;
         for _ in 1..PORTS {
             match cluster.launch() {
@@ -158,7 +165,8 @@ impl Postgres {
         let log = log.map_err(broken)?;
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.data()).args(["-p", &self.port().to_string()]);
-        command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        let own = self.settings.iter().map(String::as_str);
+        command.args(SETTINGS.into_iter().chain(own).flat_map(|setting| ["-c", setting]));
         // What ends our group of processes, such as a key of the terminal, is not for the server to see; its guard
         // ends it.
         command.process_group(0).stdin(Stdio::null());

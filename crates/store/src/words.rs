@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::export::hex;
 use crate::limits::{QUERY_WORDS_MAX, SEARCH_BYTES_MAX, WORD_BYTES_MAX, cut};
 
 /// Shorter words are only found as they are: too much begins with one letter.
@@ -27,6 +29,11 @@ pub(crate) fn query_words(query: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
+/// One word that stands for an owner, whatever its name is made of.
+pub(crate) fn owner_word(owner: &str) -> String {
+    format!("o{}", hex(&Sha256::digest(owner.as_bytes())[..16]))
+}
+
 fn split(text: &str) -> impl Iterator<Item = String> {
     let plain: String = text.nfd().filter(|sign| !is_combining_mark(*sign)).collect();
     let plain = plain.to_lowercase();
@@ -43,7 +50,7 @@ mod tests {
     fn words_are_plain() {
         let found: Vec<String> =
             words("Größe, GRÖSSE; o\u{308}l a\0b 日本 x_1").into_iter().collect();
-        assert_eq!(found, ["1", "a", "b", "große", "grosse", "ol", "x", "日本"].map(str::to_owned));
+        assert_eq!(found, ["1", "a", "b", "grosse", "große", "ol", "x", "日本"].map(str::to_owned));
         let long = "ä".repeat(10_000);
         assert_eq!(words(&long).len(), 1);
         assert!(words(&long).iter().all(|word| word.len() <= WORD_BYTES_MAX));

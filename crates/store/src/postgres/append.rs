@@ -24,7 +24,7 @@ macro_rules! append_sql {
         ), event AS (
             INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
             SELECT number, $2 + 1, $7, $10, $11, $12, $13, $14,
-                CASE WHEN $15::text[] IS NULL THEN NULL ELSE array_to_tsvector($15::text[] || ('o' || owner)) END
+                CASE WHEN $15::text[] IS NULL THEN NULL ELSE array_to_tsvector($15::text[] || ('o' || left(encode(sha256(convert_to(owner, 'UTF8')), 'hex'), 32))) END
             FROM head RETURNING session
         )"
     };

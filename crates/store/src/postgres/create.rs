@@ -23,7 +23,7 @@ pub(super) const CREATE: &str = "WITH pinned AS (
         ON CONFLICT DO NOTHING RETURNING number, owner
     )
     INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
-    SELECT number, 1, $8, $15, $16, $17, $18, $19, array_to_tsvector($20::text[] || ('o' || owner)) FROM begun
+    SELECT number, 1, $8, $15, $16, $17, $18, $19, array_to_tsvector($20::text[] || ('o' || left(encode(sha256(convert_to(owner, 'UTF8')), 'hex'), 32))) FROM begun
     RETURNING session";
 pub(super) const BY_KEY: &str = "SELECT id FROM sessions WHERE owner = $1 AND key = $2";
 pub(super) const BY_ID: &str = "SELECT root, seal FROM sessions WHERE id = $1";

@@ -13,6 +13,7 @@ use crate::chain::Hash;
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::model::{NewEvent, Status, Version};
+use crate::words::owner_word;
 
 pub(super) const PIN: &str =
     "INSERT INTO definitions (hash, text) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
@@ -25,7 +26,7 @@ pub(super) const BEGIN: &str =
 pub(super) const EVENT: &str =
     "INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $9::text[] IS NULL THEN NULL
-        ELSE array_to_tsvector($9::text[] || ('o' || $10)) END)";
+        ELSE array_to_tsvector($9::text[] || $10::text) END)";
 
 pub(super) async fn import(attempt: Attempt<'_>, log: Arc<Incoming>) -> Result<(), Failure> {
     let Attempt { client, shared, is_again } = attempt;
@@ -97,6 +98,7 @@ async fn write(
         .await?;
     let number: i64 = row.ok_or(Error::Exists)?.try_get(0)?;
     let statement = client.prepare_cached(EVENT).await?;
+    let owner = owner_word(&session.owner);
     for (version, ((time, event), hash)) in (1_i64..).zip(events.iter().zip(hashes)) {
         let found: NewEvent;
         let event = if version == 1 {
@@ -121,7 +123,7 @@ async fn write(
                     &hash,
                     &event.body,
                     &words,
-                    &session.owner,
+                    &owner,
                 ],
             )
             .await?;

@@ -72,7 +72,7 @@ const FILL: &str = "SET search_path = workflowlookup; SET synchronous_commit = o
     FROM generate_series(1, COUNT) n;
     INSERT INTO events (session, version, time, kind, revision, hash, body, words)
     SELECT n, v, n, 'accepted', v, '\\x00', '{}',
-        CASE v WHEN 1 THEN array_to_tsvector(ARRAY['tword' || n % 10000, 'tcommon', 'oowner' || n % 1000]) END
+        CASE v WHEN 1 THEN array_to_tsvector(ARRAY['tword' || n % 10000, 'tcommon', 'o' || left(encode(sha256(convert_to('owner' || n % 1000, 'UTF8')), 'hex'), 32)]) END
     FROM generate_series(1, COUNT) n, generate_series(1, 2) v;
     INSERT INTO snapshots SELECT n, 2, '{}', '\\x00' FROM generate_series(1, COUNT / 5) n;
     INSERT INTO ended (id, until) SELECT decode(md5(n::text), 'hex'), n FROM generate_series(1, COUNT / 5) n;

@@ -12,7 +12,7 @@ use super::list::rows_max;
 use super::rows::{meta, meta_columns};
 use crate::limits::{MATCHES_MAX, PAGE_MAX};
 use crate::model::Meta;
-use crate::words::query_words;
+use crate::words::{owner_word, query_words};
 
 /// The last that matched come first, each session once.
 pub(super) const SEARCH: &str = concat!(
@@ -58,8 +58,7 @@ pub(super) fn expression(query: &str, owner: Option<&str>) -> Option<String> {
         return None;
     }
     if let Some(owner) = owner {
-        let owner = owner.replace('\\', "\\\\").replace('\'', "''");
-        let _ = write!(expression, " & 'o{owner}'");
+        let _ = write!(expression, " & '{}'", owner_word(owner));
     }
     Some(expression)
 }

@@ -2,11 +2,10 @@
 //! each append would double what an append costs.
 
 use rusqlite::{Connection, params};
-use sha2::{Digest, Sha256};
 
 use crate::error::Error;
-use crate::export::hex;
 use crate::limits::{SEARCH_BYTES_MAX, UNINDEXED_MAX, cut};
+use crate::words::owner_word;
 
 pub(crate) const WAIT: &str = "INSERT INTO unindexed (event, owner, text) VALUES (?1, ?2, ?3)";
 /// Whether any wait, without looking through them.
@@ -41,9 +40,4 @@ pub(crate) fn has_waiting(connection: &Connection) -> Result<bool, Error> {
     let last: Option<i64> =
         connection.prepare_cached(LAST_WAITING)?.query_row([], |row| row.get(0))?;
     Ok(last.is_some())
-}
-
-/// One word that stands for an owner, whatever its name is made of.
-pub(crate) fn owner_word(owner: &str) -> String {
-    format!("o{}", hex(&Sha256::digest(owner.as_bytes())[..16]))
 }

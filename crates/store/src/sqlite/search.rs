@@ -9,8 +9,8 @@ use rusqlite::{Connection, params};
 use crate::error::Error;
 use crate::limits::{MATCHES_MAX, PAGE_MAX, QUERY_WORDS_MAX};
 use crate::model::Meta;
-use crate::sqlite::index::owner_word;
 use crate::sqlite::read::{meta_columns, meta_of};
+use crate::words::owner_word;
 
 pub(crate) const MATCHES: &str = "SELECT session FROM words CROSS JOIN events ON id = words.rowid
     WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2";
