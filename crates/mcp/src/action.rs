@@ -11,6 +11,7 @@ use crate::asking::{Answers, Ask};
 use crate::content::{Block, Message, Page, Prompt, Resource, ResourceContents, ResourceTemplate};
 use crate::jsonrpc::Error;
 use crate::quote::Quoted;
+use crate::traced::Traced;
 
 /// What the host does next, in this order.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub struct Caller {
     pub wants_progress: bool,
     /// What the user answered, where this call is made again because it asked.
     pub answers: Option<Answers>,
+    /// The request that this call is for, where the server wants to know.
+    pub traced: Option<Arc<Traced>>,
 }
 
 /// How far a call has come.

@@ -2,6 +2,7 @@
 //! gets exactly one answer, a cancelled one none.
 
 mod answering;
+mod calling;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,15 +13,16 @@ use serde_json::{Value, json};
 
 use answering::{ask_id, taken_back};
 
-use crate::action::{Abilities, Action, Call, Caller, Level, OK, Outcome, Reply, Ticket};
+use crate::action::{Abilities, Action, Level, OK, Outcome, Reply, Ticket};
 use crate::asking::Asking;
 use crate::batches::Batches;
 use crate::dispatch::{Shape, Step, outcome};
-use crate::era::{Origin, legacy, modern};
+use crate::era::{legacy, modern};
 use crate::jsonrpc::{self, Body, Error, Id, Message, Received, Rejected, Request};
 use crate::listening::Listener;
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
+use crate::traced::Traced;
 
 /// How many resources a client may subscribe to, and how many streams a modern one may open.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
@@ -102,6 +104,8 @@ struct Pending {
     log_level: Option<Level>,
     /// What its user has been asked, and has not answered yet.
     asking: Option<Asking>,
+    /// For the host, when it is carried out again.
+    traced: Option<Arc<Traced>>,
 }
 
 /// Progress that the client wants to hear about.
@@ -336,7 +340,7 @@ impl Connection {
                     (meta, _) => modern::origin(request, meta.unwrap_or(&Value::Null)),
                 };
                 match origin {
-                    Ok(origin) => self.call(id, call, shape, origin, batch, actions),
+                    Ok(origin) => self.call(request, call, shape, origin, batch, actions),
                     Err(error) => {
                         self.refuse(Some(id), &error, status(&error), batch, actions);
                     }
@@ -358,41 +362,6 @@ impl Connection {
                 self.leave_batch_if_any(batch, actions);
             }
             Err(error) => self.refuse(Some(id), &error, status(&error), batch, actions),
-        }
-    }
-
-    fn call(
-        &mut self,
-        id: &Id,
-        call: Call,
-        shape: Shape,
-        origin: Origin,
-        batch: Option<u64>,
-        actions: &mut Vec<Action>,
-    ) {
-        self.warn_if_in_flight(id, actions);
-        self.counter += 1;
-        let ticket = Ticket(self.counter);
-        let Origin { revision, abilities, progress_token, log_level, answers } = origin;
-        let token = progress_token.filter(|_| revision.traits().progress);
-        let telling = token.map(|token| Telling { token, done: f64::NEG_INFINITY });
-        let principal = self.principal.clone();
-        let wants_progress = telling.is_some();
-        let caller = Caller { abilities, principal, wants_progress, answers };
-        let id = id.clone();
-        let asking = None;
-        let pending = Pending { id, revision, shape, batch, abilities, telling, log_level, asking };
-        self.pending.insert(ticket, pending);
-        actions.push(Action::Call { ticket, call, caller });
-    }
-
-    /// Both will be answered, but the client cannot tell the answers apart.
-    fn warn_if_in_flight(&self, id: &Id, actions: &mut Vec<Action>) {
-        let mut waiting = self.pending.values().map(|pending| &pending.id);
-        let mut open = self.listeners.iter().map(|listener| &listener.id);
-        if waiting.any(|waiting| waiting == id) || open.any(|open| open == id) {
-            let id = id.as_json();
-            actions.push(Action::Warn(format!("two requests are in flight with the id {id}")));
         }
     }
 

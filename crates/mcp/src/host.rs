@@ -1,6 +1,7 @@
 //! What a host makes of a call: an outcome at once, work for a thread, or something that is begun here and finished
 //! elsewhere. How it is run is the shell's business; these are only the words for it.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::action::{Log, Outcome, Progress};
@@ -34,6 +35,23 @@ type Tell = Box<dyn Fn(News) + Send>;
 impl Finish {
     pub fn new(tell: impl Fn(News) + Send + 'static) -> Self {
         Self(Some(Box::new(tell)))
+    }
+
+    /// The same, but what comes of it passes through here first.
+    pub fn through(mut self, pass: impl FnOnce(Carried) -> Carried + Send + 'static) -> Self {
+        let (tell, pass) = (self.0.take(), Cell::new(Some(pass)));
+        Self::new(move |news| {
+            let news = match (news, pass.take()) {
+                (News::Done(carried), Some(pass)) => News::Done(pass(carried)),
+                (news, unused) => {
+                    pass.set(unused);
+                    news
+                }
+            };
+            if let Some(tell) = &tell {
+                tell(news);
+            }
+        })
     }
 
     pub fn progress(&self, progress: Progress) {

@@ -16,6 +16,7 @@ mod mirrored;
 mod quote;
 mod revision;
 mod server;
+mod traced;
 
 pub use action::{
     Abilities, Action, Call, Caller, Changed, Level, Log, Outcome, Progress, Reference, Reply,
@@ -28,3 +29,4 @@ pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
 pub use server::Server;
+pub use traced::{Mark, Traced};

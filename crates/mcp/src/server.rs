@@ -23,6 +23,8 @@ pub struct Server {
     pub tools: Vec<Tool>,
     /// Calls write lines for the client's log.
     pub logs: bool,
+    /// Calls are carried out with what their requests say about themselves: [`crate::Caller::traced`].
+    pub traces: bool,
     /// The list of tools may be another while we run.
     pub tools_change: bool,
     lists: [OnceLock<String>; 5],
@@ -48,6 +50,7 @@ impl Server {
             instructions,
             tools,
             logs: false,
+            traces: false,
             tools_change: false,
             lists: Default::default(),
             metas: Default::default(),

@@ -5,9 +5,10 @@ use std::sync::mpsc::sync_channel;
 
 use crate::changes::{Change, Mark};
 use crate::error::Error;
+use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 /// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
@@ -49,6 +50,13 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn ids(&self, after: Option<Cursor>, limit: usize) -> Result<Vec<(Cursor, Vec<u8>)>, Error>;
     fn is_there(&self, at: Cursor) -> Result<bool, Error>;
     fn file_flaws(&self) -> Result<Vec<String>, Error>;
+
+    fn counts(&self) -> Result<Counts, Error>;
+
+    /// The connections that are lent, where some are.
+    fn pool(&self) -> Option<PoolFigures> {
+        None
+    }
 
     /// Whether a call has to wait for a network.
     fn is_remote(&self) -> bool {

@@ -1,15 +1,17 @@
 //! What happened: the logs of sessions. A log is a list of events under a head; the store keeps it durable,
 //! in order and checked, and knows nothing of what the events mean; `sessions` on top of it does. There is no
-//! clock, no randomness and no async: times and ids come from the caller, and answers come by a callback or
-//! by waiting.
+//! randomness, no async, and no clock but a stopwatch (`latency`): times and ids come from the caller, and answers come
+//! by a callback or by waiting.
 
 mod backend;
 mod chain;
 mod changes;
 mod error;
 mod export;
+mod figures;
 mod import;
 mod indent;
+mod latency;
 pub mod limits;
 mod list;
 mod model;
@@ -25,10 +27,12 @@ pub use chain::Key;
 pub use changes::{Change, Mark};
 pub use error::Error;
 pub use export::{EXPORT_FORMAT, ExportedEvent, ExportedHead, ExportedLog, ExportedSession};
+pub use figures::{Figures, PoolFigures};
+pub use latency::{Histogram, Latency};
 pub use list::{Cursor, Filter, Page};
 pub use model::{
-    Append, Created, Definition, Event, Head, Log, Meta, NewEvent, NewSession, Snapshot, Status,
-    Version,
+    Append, Counts, Created, Definition, Event, Head, Log, Meta, NewEvent, NewSession, Snapshot,
+    Status, Version,
 };
 pub use postgres::Address;
 pub use store::Store;

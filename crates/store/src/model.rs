@@ -112,6 +112,14 @@ impl Status {
     }
 }
 
+/// How many sessions stand how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub running: u64,
+    pub waiting: u64,
+    pub complete: u64,
+}
+
 /// A session without its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {

@@ -10,10 +10,11 @@ use crate::backend::{Backend, Done, Ending, Newer, Pruning, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
 use crate::error::Error;
+use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::limits::WAIT_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 mod address;
@@ -251,6 +252,20 @@ impl Backend for Postgres {
 
     fn file_flaws(&self) -> Result<Vec<String>, Error> {
         self.ask(asking!(list::file_flaws), ())
+    }
+
+    fn counts(&self) -> Result<Counts, Error> {
+        self.ask(asking!(list::counts), ())
+    }
+
+    fn pool(&self) -> Option<PoolFigures> {
+        let status = self.shared.pool.status();
+        Some(PoolFigures {
+            max: status.max_size,
+            open: status.size,
+            idle: status.available,
+            waiting: status.waiting,
+        })
     }
 
     fn is_remote(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::changes::{Change, Mark};
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 mod append;
@@ -136,6 +136,10 @@ impl Backend for Sqlite {
 
     fn file_flaws(&self) -> Result<Vec<String>, Error> {
         self.readers.read(|connection| verify::file_flaws(connection))
+    }
+
+    fn counts(&self) -> Result<Counts, Error> {
+        self.readers.read(|connection| list::counts(connection))
     }
 
     fn end_handshake(&self, ending: Ending) -> Result<(), Error> {

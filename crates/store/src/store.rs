@@ -9,10 +9,11 @@ use crate::chain::{Chain, Key};
 use crate::changes::{Change, Mark};
 use crate::error::Error;
 use crate::export::{ExportedLog, export};
+use crate::figures::{Figures, Measured};
 use crate::import;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
 use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
 use crate::verify::Verified;
@@ -20,32 +21,51 @@ use crate::verify::Verified;
 /// The logs of sessions in one database. Clones share it; when the last one goes, what is queued is still written.
 /// Several stores on one database, in one process or many, are safe.
 #[derive(Debug, Clone)]
-pub struct Store(Arc<dyn Backend>);
+pub struct Store {
+    backend: Arc<dyn Backend>,
+    measured: Arc<Measured>,
+}
 
 impl Store {
     /// Opens the file, or makes it and its folder, for the owner's eyes only. The key makes the chain of events
     /// proof against people who do not have it; a store is opened with the key that it was made with.
     pub fn open(path: &Path, key: Option<Key>) -> Result<Self, Error> {
-        Ok(Self(Arc::new(Sqlite::open(path, Chain::new(key))?)))
+        Ok(Self::on(Sqlite::open(path, Chain::new(key))?))
     }
 
     /// The same in a PostgreSQL, with at most so many connections. Asks nothing of it yet.
     pub fn connect(address: &Address, key: Option<Key>, connections: usize) -> Result<Self, Error> {
-        Ok(Self(Arc::new(Postgres::new(address, Chain::new(key), connections)?)))
+        Ok(Self::on(Postgres::new(address, Chain::new(key), connections)?))
+    }
+
+    fn on(backend: impl Backend + 'static) -> Self {
+        Self { backend: Arc::new(backend), measured: Arc::default() }
+    }
+
+    /// Reads, and remembers how long that took.
+    fn read<T>(&self, read: impl FnOnce(&dyn Backend) -> Result<T, Error>) -> Result<T, Error> {
+        self.measured.read.time(|| read(&*self.backend))
+    }
+
+    /// The same for what happens seldom.
+    fn other<T>(&self, run: impl FnOnce(&dyn Backend) -> Result<T, Error>) -> Result<T, Error> {
+        self.measured.other.time(|| run(&*self.backend))
     }
 
     /// Begins a session. Waits only for a place in the queue.
     pub fn create(&self, session: NewSession, done: Done<Created>) {
+        let done = self.measured.create(done);
         match limits::new_session(&session) {
-            Ok(()) => self.0.create(Box::new(session), done),
+            Ok(()) => self.backend.create(Box::new(session), done),
             Err(error) => done(Err(error)),
         }
     }
 
     /// Adds an event. Waits only for a place in the queue.
     pub fn append(&self, append: Append, done: Done<Version>) {
+        let done = self.measured.append(done);
         match limits::append(&append) {
-            Ok(()) => self.0.append(Box::new(append), done),
+            Ok(()) => self.backend.append(Box::new(append), done),
             Err(error) => done(Err(error)),
         }
     }
@@ -53,51 +73,51 @@ impl Store {
     /// Begins a session and waits until that is durable.
     pub fn create_now(&self, session: NewSession) -> Result<Created, Error> {
         limits::new_session(&session)?;
-        self.0.create_now(Box::new(session))
+        self.measured.created_by(|| self.backend.create_now(Box::new(session)))
     }
 
     /// Adds an event and waits until that is durable.
     pub fn append_now(&self, append: Append) -> Result<Version, Error> {
         limits::append(&append)?;
-        self.0.append_now(Box::new(append))
+        self.measured.appended_by(|| self.backend.append_now(Box::new(append)))
     }
 
     pub fn meta(&self, session: &str) -> Result<Option<Meta>, Error> {
-        self.0.meta(session)
+        self.read(|backend| backend.meta(session))
     }
 
     /// What a session's state is computed from: its snapshot and the events after it.
     pub fn load(&self, session: &str) -> Result<Option<Log>, Error> {
-        self.0.load(session)
+        self.read(|backend| backend.load(session))
     }
 
     /// What was written after a version, where that can be told for less than loading the session costs.
     pub(crate) fn newer(&self, session: &str, than: Version) -> Result<Newer, Error> {
-        self.0.newer(session, than)
+        self.read(|backend| backend.newer(session, than))
     }
 
     /// Events from a version on, at most [`limits::PAGE_MAX`] of them.
     pub fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error> {
-        self.0.events(session, from, limit)
+        self.read(|backend| backend.events(session, from, limit))
     }
 
     /// The last event that was appended with this revision.
     pub fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error> {
         limits::number("revision", revision)?;
-        self.0.event_at_revision(session, revision)
+        self.read(|backend| backend.event_at_revision(session, revision))
     }
 
     pub fn definition(&self, hash: &str) -> Result<Option<String>, Error> {
-        self.0.definition(hash)
+        self.read(|backend| backend.definition(hash))
     }
 
     pub fn list(&self, filter: &Filter) -> Result<Page, Error> {
-        self.0.list(filter)
+        self.read(|backend| backend.list(filter))
     }
 
     /// The sessions whose ids begin so, in the order of ids: for people, who do not type a whole one.
     pub fn beginning_with(&self, beginning: &str, limit: usize) -> Result<Vec<Meta>, Error> {
-        self.0.beginning_with(beginning, limit)
+        self.read(|backend| backend.beginning_with(beginning, limit))
     }
 
     /// Sessions that have all words of the query (beginnings count, from three letters on) in their workflow and
@@ -108,22 +128,22 @@ impl Store {
         owner: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Meta>, Error> {
-        self.0.search(query, owner, limit)
+        self.read(|backend| backend.search(query, owner, limit))
     }
 
     /// Where we are: what is written from now on comes after it.
     pub fn mark(&self) -> Result<Mark, Error> {
-        self.0.mark()
+        self.read(|backend| backend.mark())
     }
 
     /// What was written since, at most [`limits::PAGE_MAX`] events, and how far that goes.
     pub fn changes(&self, since: &Mark) -> Result<(Mark, Vec<Change>), Error> {
-        self.0.changes(since)
+        self.read(|backend| backend.changes(since))
     }
 
     /// Computes the chain of a session anew.
     pub fn verify(&self, session: &str) -> Result<Verified, Error> {
-        self.0.verify(session)
+        self.other(|backend| backend.verify(session))
     }
 
     /// The sessions as the table has them, the oldest first: for who doubts the database. Ids are bytes, since what was
@@ -133,18 +153,18 @@ impl Store {
         after: Option<Cursor>,
         limit: usize,
     ) -> Result<Vec<(Cursor, Vec<u8>)>, Error> {
-        self.0.ids(after, limit)
+        self.other(|backend| backend.ids(after, limit))
     }
 
     /// Whether there is a session at this place, whatever its id.
     pub fn is_there(&self, at: Cursor) -> Result<bool, Error> {
-        self.0.is_there(at)
+        self.other(|backend| backend.is_there(at))
     }
 
     /// What the database itself finds wrong with its files, at most [`limits::FILE_FLAWS_MAX`] sentences. It may read all
     /// of them.
     pub fn file_flaws(&self) -> Result<Vec<String>, Error> {
-        self.0.file_flaws()
+        self.other(|backend| backend.file_flaws())
     }
 
     /// Removes at most `limit` complete sessions that were last appended to before this time, the oldest first,
@@ -154,7 +174,7 @@ impl Store {
         let mut removed = 0;
         while removed < limit {
             let pruning = Pruning { older_than, limit: PRUNE_SESSIONS_MAX.min(limit - removed) };
-            let now = self.0.prune(pruning)?;
+            let now = self.other(|backend| backend.prune(pruning))?;
             removed += now;
             if now < pruning.limit {
                 break;
@@ -166,37 +186,37 @@ impl Store {
     /// How many sessions [`Store::prune`] would remove without a limit.
     pub fn prunable(&self, older_than: u64) -> Result<usize, Error> {
         limits::number("time", older_than)?;
-        self.0.prunable(older_than)
+        self.read(|backend| backend.prunable(older_than))
     }
 
     /// Remembers that a handshake was ended, until it would have ended anyway, and waits until that is durable.
     pub fn end_handshake(&self, id: [u8; 16], until: u64, now: u64) -> Result<(), Error> {
         limits::number("time", until.max(now))?;
-        self.0.end_handshake(Ending { id, until, now })
+        self.other(|backend| backend.end_handshake(Ending { id, until, now }))
     }
 
     /// Whether some process was told so.
     pub fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error> {
-        self.0.has_ended(id)
+        self.backend.has_ended(id)
     }
 
     /// Whether a call has to wait for a network, and must not be made by a thread that others wait for.
     pub fn is_remote(&self) -> bool {
-        self.0.is_remote()
+        self.backend.is_remote()
     }
 
     /// Looks after the database from now on, for a process that serves others: [`Store::is_away`] tells what was seen, and
     /// [`Store::has_ended`] does not wait any more.
     pub fn keep_watch(&self) {
-        self.0.keep_watch();
+        self.backend.keep_watch();
     }
 
     pub fn is_away(&self) -> bool {
-        self.0.is_away()
+        self.backend.is_away()
     }
 
     pub fn export(&self, session: &str) -> Result<ExportedLog, Error> {
-        export(&*self.0, session)
+        self.other(|backend| export(backend, session))
     }
 
     /// Takes in an exported log. `search` says what an event is to be found by.
@@ -205,6 +225,17 @@ impl Store {
         log: &ExportedLog,
         search: &dyn Fn(&Event) -> Option<String>,
     ) -> Result<(), Error> {
-        self.0.import(Box::new(import::check(log, search)?))
+        let log = Box::new(import::check(log, search)?);
+        self.other(|backend| backend.import(log))
+    }
+
+    /// How it fares. Asks nobody, and waits for nothing.
+    pub fn figures(&self) -> Figures {
+        self.measured.figures(self.backend.pool())
+    }
+
+    /// How many sessions there are, by how they stand. Of the complete ones a server knows about how many.
+    pub fn counts(&self) -> Result<Counts, Error> {
+        self.other(|backend| backend.counts())
     }
 }

@@ -53,7 +53,51 @@ pub(crate) enum Refused {
     NobodyAsked,
 }
 
+/// The kinds of reasons by which refusals are counted.
+pub(crate) const REFUSED_KINDS: [&str; 12] = [
+    "bad_request",
+    "foreign",
+    "not_authenticated",
+    "not_allowed",
+    "not_checked",
+    "too_large",
+    "too_slow",
+    "busy",
+    "draining",
+    "unknown_session",
+    "nobody_asked",
+    BAD_MESSAGE,
+];
+
+/// A body that is no message, or is at odds with its headers. It has an answer of its own.
+pub(crate) const BAD_MESSAGE: &str = "bad_message";
+
 impl Refused {
+    /// One of [`REFUSED_KINDS`].
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Foreign(Foreign::Malformed)
+            | Self::NotAcceptable(_)
+            | Self::UnsupportedMediaType
+            | Self::MethodNotAllowed
+            | Self::Broken
+            | Self::NoSession
+            | Self::BadLastEvent
+            | Self::Twice(_)
+            | Self::UnsupportedVersion => "bad_request",
+            Self::Foreign(Foreign::Host | Foreign::Origin) => "foreign",
+            Self::Denied(Denied { status: 401, .. }) => "not_authenticated",
+            Self::Denied(Denied { status: 403, .. }) => "not_allowed",
+            Self::Denied(_) => "not_checked",
+            Self::TooLarge | Self::HeadersTooLarge => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::Busy => "busy",
+            Self::Draining => "draining",
+            Self::UnknownSession => "unknown_session",
+            Self::NobodyAsked => "nobody_asked",
+        }
+    }
+
     pub(crate) fn response(self) -> Response {
         let (status, details) = self.words();
         let code = match self {

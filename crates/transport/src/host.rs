@@ -6,6 +6,8 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use mcp::{Call, Caller, Carried, Server};
 
+use crate::page::Page;
+
 pub trait Host: Send + Sync + 'static {
     fn server(&self) -> Arc<Server>;
 
@@ -22,6 +24,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// Somebody begins to follow something: what changes from now on has to be told. Called before they are answered.
     fn followed(&self) {}
+
+    /// Adds what the host has counted to what is counted here. Called on a thread that must not wait.
+    fn metrics(&self, _page: &mut Page) {}
 
     /// Every message, as it came and as it went.
     fn heard(&self, _message: &[u8]) {}

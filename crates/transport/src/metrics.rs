@@ -1,16 +1,20 @@
-//! Counters for Prometheus.
+//! What is counted here, for Prometheus. A host adds its own.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::answer::REFUSED_KINDS;
+use crate::page::Page;
 
 /// Counted since the process began.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// By method and status.
     responses: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// In the order of their kinds.
+    refused: [AtomicU64; REFUSED_KINDS.len()],
     pub(crate) connections: AtomicU64,
     pub(crate) handshakes: AtomicU64,
     pub(crate) ended: AtomicU64,
@@ -33,47 +37,63 @@ impl Metrics {
         *responses.entry((method, status)).or_default() += 1;
     }
 
+    /// One of [`REFUSED_KINDS`].
+    pub(crate) fn refused(&self, kind: &str) {
+        let known = REFUSED_KINDS.into_iter().zip(&self.refused).find(|(own, _)| *own == kind);
+        if let Some((_, counter)) = known {
+            Self::add(counter);
+        }
+    }
+
     pub(crate) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn text(&self, now: &Now) -> String {
-        let mut out = String::new();
+    pub(crate) fn print(&self, now: &Now, page: &mut Page) {
         let responses = self.responses.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        head(&mut out, "http_responses_total", "counter", "Responses begun, by method and status.");
+        let about = "Responses begun, by method and status.";
+        let mut family = page.counter("workflowlookup_http_responses_total", about);
         for ((method, status), count) in responses {
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                out,
-                "{PREFIX}http_responses_total{{method=\"{method}\",status=\"{status}\"}} {count}"
-            );
+            family.sample(&[("method", method), ("status", &status.to_string())], count);
         }
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        for (name, about, count) in [
-            ("connections_total", "Connections accepted.", load(&self.connections)),
-            ("handshakes_total", "Handshakes had.", load(&self.handshakes)),
-            ("handshakes_ended_total", "Handshakes ended by their clients.", load(&self.ended)),
-            ("streams_resumed_total", "Streams that a client came back to.", load(&self.resumed)),
+        let about = "Requests that were not served, by the kind of reason.";
+        let mut family = page.counter("workflowlookup_http_refusals_total", about);
+        for (kind, counter) in REFUSED_KINDS.into_iter().zip(&self.refused) {
+            family.sample(&[("kind", kind)], load(counter));
+        }
+        for (name, about, counter) in [
+            ("workflowlookup_connections_total", "Connections accepted.", &self.connections),
+            ("workflowlookup_handshakes_total", "Handshakes had.", &self.handshakes),
+            (
+                "workflowlookup_handshakes_ended_total",
+                "Handshakes ended by their clients.",
+                &self.ended,
+            ),
+            (
+                "workflowlookup_streams_resumed_total",
+                "Streams that a client came back to.",
+                &self.resumed,
+            ),
         ] {
-            head(&mut out, name, "counter", about);
-            let _ = writeln!(out, "{PREFIX}{name} {count}");
+            page.counter(name, about).sample(&[], load(counter));
         }
         for (name, about, count) in [
-            ("ready", "Whether requests are served.", usize::from(now.is_ready)),
-            ("connections", "Connections open.", now.connections),
-            ("requests_under_way", "Requests that are not answered yet.", now.requests),
-            ("streams", "Event streams open.", now.streams),
-            ("peers", "Clients with a handshake that something is kept for.", now.peers),
+            ("workflowlookup_ready", "Whether requests are served.", usize::from(now.is_ready)),
+            ("workflowlookup_connections", "Connections open.", now.connections),
+            (
+                "workflowlookup_requests_under_way",
+                "Requests that are not answered yet.",
+                now.requests,
+            ),
+            ("workflowlookup_streams", "Event streams open.", now.streams),
+            (
+                "workflowlookup_peers",
+                "Clients with a handshake that something is kept for.",
+                now.peers,
+            ),
         ] {
-            head(&mut out, name, "gauge", about);
-            let _ = writeln!(out, "{PREFIX}{name} {count}");
+            page.gauge(name, about).sample(&[], count);
         }
-        out
     }
-}
-
-const PREFIX: &str = "workflowlookup_";
-
-fn head(out: &mut String, name: &str, kind: &str, about: &str) {
-    let _ = writeln!(out, "# HELP {PREFIX}{name} {about}\n# TYPE {PREFIX}{name} {kind}");
 }

@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use mcp::http::{Kind, Legacy};
 
-use crate::answer::{self, Refused};
+use crate::answer::{self, BAD_MESSAGE, Refused};
 use crate::events::{Events, Reading};
 use crate::exchange::{AtOnce, Client, Exchange};
 use crate::handshake_token::Had;
@@ -48,6 +48,7 @@ pub(crate) async fn post<H: Host>(
     let kind = match mcp::http::classify(&body, &Named(headers), &service.host.server()) {
         Ok(kind) => kind,
         Err(reply) => {
+            service.metrics.refused(BAD_MESSAGE);
             service.host.said(&reply.text);
             return Ok(answer::json(reply));
         }

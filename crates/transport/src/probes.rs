@@ -9,6 +9,7 @@ use axum::response::Response;
 
 use crate::answer::{Refused, empty, with_text};
 use crate::host::Host;
+use crate::page::Page;
 use crate::service::Service;
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -32,10 +33,16 @@ pub(crate) async fn metrics<H: Host>(
     let (parts, _) = request.into_parts();
     match service.admit(&parts).await {
         Ok(_) => {
-            let text = service.metrics.text(&service.now());
+            let mut page = Page::default();
+            service.metrics.print(&service.now(), &mut page);
+            service.host.metrics(&mut page);
+            let text = page.into_text();
             with_text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
         }
-        Err(refused) => Refused::response(refused),
+        Err(refused) => {
+            service.metrics.refused(refused.kind());
+            Refused::response(refused)
+        }
     }
 }
 

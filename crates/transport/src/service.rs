@@ -289,6 +289,9 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
             }
         },
     };
+    if let Err(refused) = &served {
+        service.metrics.refused(refused.kind());
+    }
     let reason = served.as_ref().err().filter(|_| begun.is_some()).map(Refused::details);
     let mut response = served.unwrap_or_else(Refused::response);
     let status = response.status().as_u16();

@@ -8,6 +8,7 @@ mod cli;
 mod error;
 mod server;
 mod sessions;
+mod tls;
 
 use std::process::ExitCode;
 

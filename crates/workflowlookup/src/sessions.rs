@@ -16,12 +16,14 @@ mod denied;
 mod key_file;
 mod place;
 mod signer;
+mod tally;
 
 use key_file::MasterKey;
 
 pub(crate) use denied::{Denied, Standing, from_store, refusal};
 pub(crate) use place::{KeyPlace, Place, StoreUrl, state_folder};
 pub(crate) use signer::{Asked, Gate, Signer};
+pub(crate) use tally::{Beginning, Ruled, Tally};
 
 /// Sessions that are opened once, and only if somebody asks.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub(crate) struct LazySessions {
     checker: Arc<Checker>,
     /// How many connections a server is asked for.
     connections: usize,
+    tally: Arc<Tally>,
     open: Mutex<Option<Arc<Open>>>,
 }
 
@@ -42,6 +45,7 @@ pub(crate) struct Open {
     /// What was written from then on is news. Where that would have to be asked over a network, it is from the first look
     /// on.
     pub(crate) opened_at: Option<Mark>,
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Open {
@@ -54,7 +58,13 @@ impl Open {
 impl LazySessions {
     /// No place: there is no folder to keep them in.
     pub(crate) fn new(place: Option<Place>, checker: Arc<Checker>) -> Self {
-        Self { place, checker, connections: CONNECTIONS, open: Mutex::default() }
+        Self {
+            place,
+            checker,
+            connections: CONNECTIONS,
+            tally: Arc::default(),
+            open: Mutex::default(),
+        }
     }
 
     /// The same with so many connections to a server.
@@ -81,7 +91,8 @@ impl LazySessions {
             false => Some(store.mark().map_err(|error| from_store(&error))?),
         };
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
-        let made = Arc::new(Open { sessions, signer: key.signer(), user: user(), opened_at });
+        let (signer, tally) = (key.signer(), Arc::clone(&self.tally));
+        let made = Arc::new(Open { sessions, signer, user: user(), opened_at, tally });
         *open = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -124,6 +135,15 @@ impl LazySessions {
     /// If they have been opened already.
     pub(crate) fn opened(&self) -> Option<Arc<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, but whoever is opening them is not waited for.
+    pub(crate) fn opened_by_now(&self) -> Option<Arc<Open>> {
+        self.open.try_lock().ok()?.clone()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 }
 

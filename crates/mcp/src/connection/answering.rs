@@ -105,7 +105,8 @@ impl Pending {
     fn call_again(&self, ticket: Ticket, asking: Asking, principal: Option<Arc<str>>) -> Action {
         let (call, answers) = asking.finish();
         let (abilities, wants_progress) = (self.abilities, self.telling.is_some());
-        let caller = Caller { abilities, principal, wants_progress, answers: Some(answers) };
+        let (answers, traced) = (Some(answers), self.traced.clone());
+        let caller = Caller { abilities, principal, wants_progress, answers, traced };
         Action::Call { ticket, call, caller }
     }
 }

@@ -7,10 +7,10 @@ use tokio_postgres::types::ToSql;
 
 use super::attempts::Attempt;
 use super::failure::Failure;
-use super::rows::{meta, meta_columns, status_number};
+use super::rows::{meta, meta_columns, number, status_number};
 use crate::limits::PAGE_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Meta, Status};
+use crate::model::{Counts, Meta, Status};
 
 macro_rules! list_sql {
     ($condition:literal) => {
@@ -35,6 +35,11 @@ pub(super) const BY_BEGINNING: &str = concat!(
 pub(super) const IDS: &str =
     "SELECT number, id FROM sessions WHERE number > $1 ORDER BY number LIMIT $2";
 pub(super) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = $1";
+pub(super) const COUNT: &str = "SELECT count(*) FROM sessions WHERE status = $1";
+pub(super) const RECKONED: &str =
+    "SELECT reltuples::bigint FROM pg_class WHERE oid = 'sessions'::regclass";
+/// Fewer are counted.
+const COUNTED_MAX: u64 = 10_000;
 /// Comes after every sign that an id may have.
 const AFTER_IDS: char = '\u{7f}';
 
@@ -101,6 +106,22 @@ pub(super) async fn ids(
 pub(super) async fn is_there(attempt: Attempt<'_>, at: Arc<Cursor>) -> Result<bool, Failure> {
     let statement = attempt.client.prepare_cached(HAS_NUMBER).await?;
     Ok(attempt.client.query_opt(&statement, &[&at.0]).await?.is_some())
+}
+
+/// The complete ones are what the server reckons that there are, less the others: counting them would take the longer the
+/// more there are.
+pub(super) async fn counts(attempt: Attempt<'_>, _: Arc<()>) -> Result<Counts, Failure> {
+    let statement = attempt.client.prepare_cached(COUNT).await?;
+    let count = async |status: Status| -> Result<u64, Failure> {
+        number(&attempt.client.query_one(&statement, &[&status_number(status)]).await?, 0)
+    };
+    let (running, waiting) = (count(Status::Running).await?, count(Status::Waiting).await?);
+    let all: i64 = attempt.client.query_one(RECKONED, &[]).await?.try_get(0)?;
+    let complete = match u64::try_from(all) {
+        Ok(all) if all >= COUNTED_MAX => all.saturating_sub(running + waiting),
+        _ => count(Status::Complete).await?,
+    };
+    Ok(Counts { running, waiting, complete })
 }
 
 /// What the server found wrong with its own pages: it looks whenever it reads one, where it was set up to.

@@ -40,6 +40,8 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("By the beginning of an id", list::BY_BEGINNING),
     ("All ids, a page", list::IDS),
     ("Whether there is a session", list::HAS_NUMBER),
+    ("How many stand so", list::COUNT),
+    ("How many there are, about", list::RECKONED),
     ("The last events", changes::LAST),
     ("What was written since", changes::SINCE),
     ("What came late", changes::LATE),

@@ -6,7 +6,7 @@ use rusqlite::{Connection, ToSql, params};
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Meta, Status};
+use crate::model::{Counts, Meta, Status};
 use crate::sqlite::read::{meta_columns, meta_of};
 use crate::sqlite::verify::bytes;
 
@@ -34,6 +34,7 @@ pub(crate) const BY_BEGINNING: &str = concat!(
 pub(crate) const IDS: &str =
     "SELECT number, id FROM sessions WHERE number > ?1 ORDER BY number LIMIT ?2";
 pub(crate) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = ?1";
+pub(crate) const COUNT: &str = "SELECT count(*) FROM sessions WHERE status = ?1";
 /// Comes after every sign that an id may have.
 const AFTER_IDS: char = '\u{7f}';
 
@@ -93,6 +94,17 @@ pub(crate) fn ids(
         Ok((Cursor(row.get(0)?), bytes(row.get_ref(1)?).to_vec()))
     })?;
     Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Goes through an index, and so takes the longer the more there are.
+pub(crate) fn counts(connection: &Connection) -> Result<Counts, Error> {
+    let mut statement = connection.prepare_cached(COUNT)?;
+    let mut count = |status: Status| statement.query_row([status.number()], |row| row.get(0));
+    Ok(Counts {
+        running: count(Status::Running)?,
+        waiting: count(Status::Waiting)?,
+        complete: count(Status::Complete)?,
+    })
 }
 
 pub(crate) fn is_there(connection: &Connection, at: Cursor) -> Result<bool, Error> {

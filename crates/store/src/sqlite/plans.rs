@@ -37,6 +37,7 @@ fn no_statement_scans_a_table() {
         list::BY_BEGINNING,
         list::IDS,
         list::HAS_NUMBER,
+        list::COUNT,
         prune::FINISHED,
         prune::COUNT_FINISHED,
         prune::DELETE_WORDS,

@@ -7,6 +7,7 @@ mod child;
 mod conformance;
 mod crash;
 mod faults;
+mod figures;
 mod files;
 mod histories;
 mod postgres;

@@ -9,15 +9,17 @@ use store::limits::CONNECTIONS;
 
 mod http_options;
 
-use http_options::HttpArguments;
+use http_options::{Chosen, HttpArguments};
 
 use super::terminal::DIM;
-use super::{Ended, Outcome, SourceOptions, Terminal};
+use super::{Ended, Failure, Outcome, SourceOptions, Terminal};
 use crate::error::Refusal;
 use crate::server::Host;
 use crate::server::http::{self, Door, HttpOptions};
 use crate::server::log::{self, Format, Level};
+use crate::server::observer::Observer;
 use crate::server::stdio::{self, Catalogue, WireLog};
+use crate::server::traces::{Endpoint, Tracer};
 
 /// Serve agents over MCP, on standard input and output or over HTTP
 ///
@@ -44,6 +46,9 @@ pub(crate) struct Arguments {
     /// How many connections to a PostgreSQL there are at most; otherwise 16
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     store_connections: Option<u16>,
+    /// Send a span of every call to this collector, by OTLP over HTTP, as `http://127.0.0.1:4318`
+    #[arg(long, value_name = "URL")]
+    otlp: Option<Endpoint>,
     #[command(flatten)]
     http: HttpArguments,
 }
@@ -67,12 +72,31 @@ pub(crate) fn run(
     let wire_log = open_log()?;
     log::begin(arguments.log_level, arguments.log_format);
     let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
-    let host = Arc::new(Host::new(sources.serving(connections)));
-    let Some(chosen) = arguments.http.choose()? else {
-        hint_at_terminal(terminal)?;
-        stdio::serve(&host, Catalogue::Ours, wire_log)?;
-        return Ok(Outcome::Good);
+    let chosen = arguments.http.choose()?;
+    let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
+    let observer = Observer::new(tracer, chosen.is_some());
+    let host = Arc::new(Host::new(sources.serving(connections), observer));
+    let served = match chosen {
+        Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),
+        None => {
+            hint_at_terminal(terminal)?;
+            stdio::serve(&host, Catalogue::Ours, wire_log).map_err(Failure::from)
+        }
     };
+    if let Some(tracer) = &host.observer().tracer {
+        tracer.end();
+    }
+    served.map(|()| Outcome::Good)
+}
+
+fn over_http(
+    arguments: &Arguments,
+    host: &Arc<Host>,
+    chosen: Chosen,
+    wire_log: Option<WireLog>,
+    open_log: impl Fn() -> Result<Option<WireLog>, Refusal>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let needs = matches!(chosen.door, Door::Asks(_));
     let options = HttpOptions {
         address: chosen.address,
@@ -81,7 +105,7 @@ pub(crate) fn run(
         metadata_url: chosen.metadata_url,
         documents: chosen.documents,
     };
-    let serving = http::begin(&host, options, wire_log)?;
+    let serving = http::begin(host, options, wire_log)?;
     // With standard input, it listens to signals itself.
     let signals = if arguments.stdio { None } else { Some(serving.signals()?) };
     let message = format!("listening on http://{}/mcp", serving.address);
@@ -93,12 +117,12 @@ pub(crate) fn run(
     match signals {
         Some(signals) => serving.until(signals),
         None => {
-            let served = stdio::serve(&host, Catalogue::Loaded, open_log()?);
+            let served = stdio::serve(host, Catalogue::Loaded, open_log()?);
             serving.end();
             served?;
         }
     }
-    Ok(Outcome::Good)
+    Ok(())
 }
 
 fn hint_at_terminal(terminal: &mut Terminal) -> io::Result<()> {

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp::{Call, Caller, Reference, Server};
+use mcp::{Call, Caller, Reference, Server, Transport};
 
+use super::observer::Observer;
 use super::{catalogue, session_resources, tools, waiting};
 use crate::app::App;
 use crate::server::tools::Asker;
@@ -12,6 +13,7 @@ use mcp::Carried;
 pub(crate) struct Host {
     app: App,
     server: Arc<Server>,
+    observer: Arc<Observer>,
     /// Who is told when the catalogue changes.
     listeners: Mutex<Vec<Listener>>,
 }
@@ -19,8 +21,8 @@ pub(crate) struct Host {
 type Listener = Box<dyn Fn(mcp::Changed) + Send>;
 
 impl Host {
-    pub(crate) fn new(app: App) -> Self {
-        let server = Server::new(
+    pub(crate) fn new(app: App, observer: Observer) -> Self {
+        let mut server = Server::new(
             "workflowlookup",
             "Workflow Lookup",
             workflow::VERSION,
@@ -31,7 +33,9 @@ impl Host {
              where you are. workflow_next and workflow_validate do the same without keeping a record.",
             tools::all(),
         );
-        Self { app, server: Arc::new(server), listeners: Mutex::default() }
+        server.traces = observer.is_told();
+        let (server, observer) = (Arc::new(server), Arc::new(observer));
+        Self { app, server, observer, listeners: Mutex::default() }
     }
 
     pub(crate) fn app(&self) -> &App {
@@ -40,6 +44,10 @@ impl Host {
 
     pub(crate) fn server(&self) -> Arc<Server> {
         Arc::clone(&self.server)
+    }
+
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.observer
     }
 
     /// From now on, changes of the catalogue are told to this one too.
@@ -55,7 +63,13 @@ impl Host {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn carry_out(&self, call: Call, caller: Caller) -> Carried {
+    pub(crate) fn carry_out(&self, call: Call, caller: Caller, via: Transport) -> Carried {
+        let watched = self.observer.begin(&call, &caller, via);
+        let carried = self.answer(call, caller);
+        watched.over(&self.observer, carried)
+    }
+
+    fn answer(&self, call: Call, caller: Caller) -> Carried {
         if self.app.sessions().are_remote() && waiting::may_wait(&call) {
             let app = self.app.clone();
             return Carried::Later(Box::new(move || waiting::ended(carry_out(&app, call, caller))));

@@ -9,18 +9,19 @@ use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use mcp::{Call, Caller, Carried, Server};
+use mcp::{Call, Caller, Carried, Server, Transport};
 use store::{Mark, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use transport::{Allowed, Denied, Feed, Limits, Options, Principal, Service};
+use transport::{Allowed, Denied, Feed, Limits, Options, Page, Principal, Service};
 
 use super::Host;
 use super::host::changed;
 use super::live;
+use super::metrics::Metrics;
 use super::stdio::loading::report;
 use super::stdio::{Direction, WireLog};
 use crate::app::App;
@@ -87,6 +88,7 @@ pub(crate) fn begin(
         door: options.door,
         metadata_url: options.metadata_url,
         wire_log: wire_log.map(Mutex::new),
+        metrics: Metrics::new(Arc::clone(host)),
     };
     if let Some(authenticator) = adapter.door.authenticator() {
         authenticator.warm();
@@ -295,6 +297,7 @@ struct Adapter {
     door: Door,
     metadata_url: String,
     wire_log: Option<Mutex<WireLog>>,
+    metrics: Metrics,
 }
 
 impl Adapter {
@@ -321,7 +324,11 @@ impl transport::Host for Adapter {
     fn carry_out(&self, call: Call, mut caller: Caller) -> Carried {
         // Whoever is not asked who they are is not the one who runs the server either.
         caller.principal.get_or_insert_with(|| ANYBODY.into());
-        self.host.carry_out(call, caller)
+        self.host.carry_out(call, caller, Transport::Http)
+    }
+
+    fn metrics(&self, page: &mut Page) {
+        self.metrics.print(page);
     }
 
     fn is_still_good(&self, principal: &Principal) -> bool {

@@ -71,7 +71,7 @@ pub(crate) fn serve(
     let ready = Ready::new(rustix::stdio::stdin(), take_stdout()?, wake);
     let host_side = HostSide {
         server: host.server(),
-        carry_out: Box::new(|call, caller| host.carry_out(call, caller)),
+        carry_out: Box::new(|call, caller| host.carry_out(call, caller, Transport::Stdio)),
         load: Some(Box::new(move || match catalogue {
             Catalogue::Ours => load(host, news, loader_waker),
             Catalogue::Loaded => {
@@ -408,13 +408,8 @@ impl<'a> Session<'a> {
     }
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
-        let (carry_out, name) = (&self.carry_out, call.name());
-        let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
+        let carry_out = &self.carry_out;
         let carried = guarded(|| carry_out(call, caller));
-        if let Some(start) = start {
-            let micros = start.elapsed().as_micros();
-            tracing::debug!(call = name, micros = u64::try_from(micros).unwrap_or(u64::MAX));
-        }
         let patience = match &carried {
             Carried::Now(_) => None,
             Carried::Later(_) => Some(INLINE),

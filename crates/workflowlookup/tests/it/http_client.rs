@@ -50,6 +50,14 @@ impl Request {
         self
     }
 
+    /// Says something more in the `_meta` of its message.
+    pub(super) fn with_meta(self, key: &str, value: &str) -> Self {
+        let mut message: serde_json::Value =
+            serde_json::from_slice(self.body.as_deref().unwrap()).unwrap();
+        message["params"]["_meta"][key] = value.into();
+        self.body(message.to_string())
+    }
+
     pub(super) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self

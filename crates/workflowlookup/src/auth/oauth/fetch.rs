@@ -4,15 +4,14 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use ureq::Agent;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::address::Address;
 use super::key_set::KeySet;
+use crate::tls;
 
 /// Everything that is fetched for one set of keys, together.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
@@ -134,25 +133,9 @@ fn agent(address: &Address, time: Duration) -> Agent {
         // It is on this machine, whatever the environment says about the way to others.
         config.proxy(None)
     } else {
-        config.https_only(true).tls_config(tls())
+        config.https_only(true).tls_config(tls::config())
     };
     config.build().new_agent()
-}
-
-fn tls() -> TlsConfig {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    TlsConfig::builder().root_certs(roots()).unversioned_rustls_crypto_provider(provider).build()
-}
-
-/// Whom the machine trusts, so that an issuer of a company's own works as it does for other programs. A container often
-/// trusts nobody, for want of a list; there the one of Mozilla's is taken that comes with us.
-fn roots() -> RootCerts {
-    let found = rustls_native_certs::load_native_certs().certs;
-    if found.is_empty() {
-        return RootCerts::WebPki;
-    }
-    let owned = found.iter().map(|certificate| Certificate::from_der(certificate).to_owned());
-    RootCerts::from(owned)
 }
 
 impl Failure {

@@ -129,6 +129,9 @@ impl HandingIn {
     }
 
     fn outcome(&self, advanced: Result<Advanced, Error>) -> Outcome {
+        if let Ok(advanced) = &advanced {
+            self.open.tally.advanced(&advanced.verdict);
+        }
         match advanced {
             Ok(advanced) => match &self.raw {
                 Some(raw)

@@ -14,7 +14,7 @@ use super::{Carried, cut, refused};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::session_resources;
-use crate::sessions::{Asked, Gate, Open, now, refusal};
+use crate::sessions::{Asked, Gate, Open, Ruled, now, refusal};
 
 /// How long a call stays open for its user: clients give up after 60 s.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -149,7 +149,12 @@ fn decided(open: &Open, asked: &Asked, ruling: Ruling, who: String) -> Result<()
         false => sessions.decline(id, version, &decision, now()),
     };
     match ruled {
-        Ok(_) | Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => Ok(()),
+        Ok(_) => {
+            let ruled = if is_approved { Ruled::Approved } else { Ruled::Declined };
+            open.tally.decided(decision.channel, ruled);
+            Ok(())
+        }
+        Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }

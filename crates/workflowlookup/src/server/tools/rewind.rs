@@ -13,7 +13,7 @@ use super::session_answer::{
 use super::{Carried, id_schema, refused};
 use crate::app::App;
 use crate::error::Refusal;
-use crate::sessions::{Open, new_id, now, refusal};
+use crate::sessions::{Beginning, Open, new_id, now, refusal};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -66,8 +66,12 @@ fn rewind(open: &Open, arguments: &Arguments) -> Result<Outcome, Refusal> {
     let sessions = &open.sessions;
     let session = if *fork {
         let (key, owner) = (Some(fork_key(arguments)), open.user.clone());
-        let new = NewIds { id: new_id()?, owner, key, time: now() };
-        sessions.fork(id, *revision, to_step, reason, new)
+        let copy = new_id()?;
+        let new = NewIds { id: copy.clone(), owner, key, time: now() };
+        sessions.fork(id, *revision, to_step, reason, new).inspect(|session| {
+            let is_new = session.id == copy;
+            open.tally.begun(if is_new { Beginning::Copied } else { Beginning::Repeated });
+        })
     } else {
         sessions.rewind(id, *revision, to_step, reason, now())
     };

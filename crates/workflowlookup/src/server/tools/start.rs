@@ -13,7 +13,7 @@ use super::session_answer::{Answer, about_session, writing};
 use super::{Carried, id_schema, refused};
 use crate::app::{self, App};
 use crate::error::Refusal;
-use crate::sessions::{Denied, Standing, new_id, now, refusal};
+use crate::sessions::{Beginning, Denied, Standing, new_id, now, refusal};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -63,8 +63,13 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> 
         // Found a moment ago, in the same snapshot.
         let Ok(workflow) = app::find(&snapshot, &workflow_id) else { return };
         let started = {
-            let workflow_id = workflow_id.clone();
+            let (workflow_id, id) = (workflow_id.clone(), start.id.clone());
+            let tally = Arc::clone(&open.tally);
             move |started: Result<Arc<Session>, _>| {
+                if let Ok(session) = &started {
+                    let is_new = session.id == id;
+                    tally.begun(if is_new { Beginning::New } else { Beginning::Repeated });
+                }
                 let outcome = started
                     .map_err(|error| refusal(&workflow_id, error))
                     .and_then(|session| outcome(&session, &workflow_id));
