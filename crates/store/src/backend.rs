@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 /// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
@@ -53,6 +53,10 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     fn counts(&self) -> Result<Counts, Error>;
 
+    fn document(&self, name: &str) -> Result<Option<Document>, Error>;
+    /// Replaces the document of that version. Says whether it was still that one.
+    fn replace_document(&self, replacing: Replacing) -> Result<bool, Error>;
+
     /// The connections that are lent, where some are.
     fn pool(&self) -> Option<PoolFigures> {
         None
@@ -81,6 +85,13 @@ pub(crate) enum Newer {
     /// All of it, in order.
     Events(Vec<Event>),
     Unknown,
+}
+
+/// A text in the place of the one of its version.
+#[derive(Debug, Clone)]
+pub(crate) struct Replacing {
+    pub(crate) name: String,
+    pub(crate) document: Document,
 }
 
 /// A handshake that came to its end, and until when it would have been good.

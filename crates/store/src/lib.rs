@@ -31,8 +31,8 @@ pub use figures::{Figures, PoolFigures};
 pub use latency::{Histogram, Latency};
 pub use list::{Cursor, Filter, Page};
 pub use model::{
-    Append, Counts, Created, Definition, Event, Head, Log, Meta, NewEvent, NewSession, Snapshot,
-    Status, Version,
+    Append, Counts, Created, Definition, Document, Event, Head, Log, Meta, NewEvent, NewSession,
+    Snapshot, Status, Version,
 };
 pub use postgres::Address;
 pub use store::Store;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
-use crate::model::{Append, Head, NewEvent, NewSession};
+use crate::model::{Append, Document, Head, NewEvent, NewSession};
 
 /// How many events one session may have.
 pub const EVENTS_MAX: u64 = 10_000;
@@ -15,6 +15,8 @@ pub const EVENTS_MAX: u64 = 10_000;
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The largest definition; files of workflows have the same bound.
 pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
+/// The largest text that processes share.
+pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
 /// A session's id: letters, digits, `-`, `_`, `.` and `:`, and neither `-` nor `.` at the beginning.
 pub const ID_BYTES_MAX: usize = 128;
@@ -81,6 +83,11 @@ pub(crate) fn append(append: &Append) -> Result<(), Error> {
     number("time", append.time)?;
     head(&append.head)?;
     event(&append.event)
+}
+
+pub(crate) fn document(document: &Document) -> Result<(), Error> {
+    size("document", &document.text, DOCUMENT_BYTES_MAX)?;
+    text("document", &document.text)
 }
 
 pub(crate) fn head(head: &Head) -> Result<(), Error> {

@@ -112,6 +112,14 @@ impl Status {
     }
 }
 
+/// A small text that processes share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// How often it was written; 0 where it never was.
+    pub version: Version,
+    pub text: String,
+}
+
 /// How many sessions stand how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {

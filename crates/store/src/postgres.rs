@@ -1,12 +1,13 @@
-//! The store in a PostgreSQL, for processes on many machines. Inside it is asynchronous, on a thread of its own; outside
-//! it is as every backend: callers are called back, or wait.
+//! The store in a PostgreSQL, for processes on many machines. Inside it is asynchronous, on the threads of who made it or on
+//! one of its own; outside it is as every backend: callers are called back, or wait.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::task::block_in_place;
 
-use crate::backend::{Backend, Done, Ending, Newer, Pruning, wait};
+use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
 use crate::error::Error;
@@ -14,7 +15,7 @@ use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::limits::WAIT_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 mod address;
@@ -22,6 +23,7 @@ mod append;
 mod attempts;
 mod changes;
 mod create;
+mod documents;
 mod ended;
 mod failure;
 mod import;
@@ -53,7 +55,40 @@ pub(crate) struct Postgres {
     under_way: Arc<UnderWay>,
     turns: Arc<Turns>,
     /// Absent once we are going.
-    runtime: Option<Runtime>,
+    runtime: Option<Work>,
+}
+
+/// Where the work is done.
+#[derive(Debug)]
+enum Work {
+    /// Where we were made, among those who call us: nobody has to be woken.
+    Here(Handle),
+    Own(Runtime),
+}
+
+impl Work {
+    fn begin() -> Result<Self, Error> {
+        if let Some(handle) = runtime_of_threads() {
+            return Ok(Self::Here(handle));
+        }
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name(THREAD).enable_all();
+        Ok(Self::Own(builder.build()?))
+    }
+
+    fn handle(&self) -> &Handle {
+        match self {
+            Self::Here(handle) => handle,
+            Self::Own(runtime) => runtime.handle(),
+        }
+    }
+}
+
+/// The runtime that this thread belongs to, if it can spare one.
+fn runtime_of_threads() -> Option<Handle> {
+    Handle::try_current()
+        .ok()
+        .filter(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// How many calls there are that nobody has been told the end of.
@@ -66,13 +101,9 @@ struct UnderWay {
 impl Postgres {
     /// Asks nothing of the server yet: it may be away now, and be there when it is needed.
     pub(crate) fn new(address: &Address, chain: Chain, connections: usize) -> Result<Self, Error> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name(THREAD)
-            .enable_all()
-            .build()?;
+        let runtime = Work::begin()?;
         let pool = {
-            let _inside = runtime.enter();
+            let _inside = runtime.handle().enter();
             pool::make(address, connections)?
         };
         let shared = Arc::new(Shared::new(pool, chain));
@@ -104,7 +135,7 @@ impl Postgres {
         };
         let (shared, arguments) = (Arc::clone(&self.shared), arguments.into());
         let under_way = UnderWay::begin(&self.under_way);
-        runtime.spawn(async move {
+        runtime.handle().spawn(async move {
             let mut turn = turn;
             let answer = shared.ask(ask, arguments, turn.as_mut()).await;
             drop(turn);
@@ -119,8 +150,13 @@ impl Postgres {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
-        wait(|done| self.tell(ask, arguments, done))
+        waiting(|| wait(|done| self.tell(ask, arguments, done)))
     }
+}
+
+/// Whoever works for others lets somebody else do that meanwhile, also what is waited for.
+fn waiting<T>(wait: impl FnOnce() -> T) -> T {
+    if runtime_of_threads().is_some() { block_in_place(wait) } else { wait() }
 }
 
 /// One of them; it has ended when this goes.
@@ -154,10 +190,12 @@ impl Drop for Postgres {
         let end = move || {
             // A call ends by itself after this time.
             under_way.wait(WAIT_MAX);
-            runtime.shutdown_background();
+            if let Work::Own(runtime) = runtime {
+                runtime.shutdown_background();
+            }
         };
         // The last handle may go inside a callback, which must not wait for itself.
-        if std::thread::current().name() == Some(THREAD) {
+        if Handle::try_current().is_ok() {
             std::thread::spawn(end);
         } else {
             end();
@@ -181,8 +219,16 @@ impl Backend for Postgres {
         self.tell_in_turn(asking!(append::append), append, Some(turn), done);
     }
 
+    fn create_now(&self, session: Box<NewSession>) -> Result<Created, Error> {
+        waiting(|| wait(|done| self.create(session, done)))
+    }
+
+    fn append_now(&self, append: Box<Append>) -> Result<Version, Error> {
+        waiting(|| wait(|done| self.append(append, done)))
+    }
+
     fn import(&self, log: Box<Incoming>) -> Result<(), Error> {
-        wait(|done| self.tell(asking!(import::import), log, done))
+        self.ask(asking!(import::import), *log)
     }
 
     fn prune(&self, pruning: Pruning) -> Result<usize, Error> {
@@ -258,6 +304,14 @@ impl Backend for Postgres {
         self.ask(asking!(list::counts), ())
     }
 
+    fn document(&self, name: &str) -> Result<Option<Document>, Error> {
+        self.ask(asking!(documents::read), name.to_owned())
+    }
+
+    fn replace_document(&self, replacing: Replacing) -> Result<bool, Error> {
+        self.ask(asking!(documents::replace), replacing)
+    }
+
     fn pool(&self) -> Option<PoolFigures> {
         let status = self.shared.pool.status();
         Some(PoolFigures {
@@ -274,7 +328,7 @@ impl Backend for Postgres {
 
     fn keep_watch(&self) {
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(watch::keep_watch(Arc::clone(&self.shared)));
+            runtime.handle().spawn(watch::keep_watch(Arc::clone(&self.shared)));
         }
     }
 

@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use crate::backend::{Backend, Done, Ending, Pruning, wait};
+use crate::backend::{Backend, Done, Ending, Pruning, Replacing, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
 use crate::verify::Verified;
 
 mod append;
 mod changes;
 mod create;
+mod documents;
 mod ended;
 mod import;
 mod index;
@@ -140,6 +141,14 @@ impl Backend for Sqlite {
 
     fn counts(&self) -> Result<Counts, Error> {
         self.readers.read(|connection| list::counts(connection))
+    }
+
+    fn document(&self, name: &str) -> Result<Option<Document>, Error> {
+        self.readers.read(|connection| documents::read(connection, name))
+    }
+
+    fn replace_document(&self, replacing: Replacing) -> Result<bool, Error> {
+        wait(|done| self.writer.write_or_send(Write::Replace(replacing, done)))
     }
 
     fn end_handshake(&self, ending: Ending) -> Result<(), Error> {

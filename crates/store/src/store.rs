@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Done, Ending, Newer, Pruning};
+use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing};
 use crate::chain::{Chain, Key};
 use crate::changes::{Change, Mark};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::figures::{Figures, Measured};
 use crate::import;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Event, Log, Meta, NewSession, Version};
+use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
 use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
 use crate::verify::Verified;
@@ -227,6 +227,19 @@ impl Store {
     ) -> Result<(), Error> {
         let log = Box::new(import::check(log, search)?);
         self.other(|backend| backend.import(log))
+    }
+
+    /// A text under a name that processes share; none where nobody has written one.
+    pub fn document(&self, name: &str) -> Result<Option<Document>, Error> {
+        self.other(|backend| backend.document(name))
+    }
+
+    /// Writes a text in the place of the one of that version. Says whether it was still that one: otherwise nothing was
+    /// written.
+    pub fn replace_document(&self, name: &str, document: Document) -> Result<bool, Error> {
+        limits::document(&document)?;
+        let replacing = Replacing { name: name.to_owned(), document };
+        self.other(|backend| backend.replace_document(replacing))
     }
 
     /// How it fares. Asks nobody, and waits for nothing.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::attempts::Attempt;
 use super::failure::Failure;
 use super::rows::{number, signed};
+use crate::backend::Replacing;
 use crate::model::Document;
 
 pub(super) const READ: &str = "SELECT version, text FROM documents WHERE name = $1";
@@ -12,11 +13,6 @@ pub(super) const FIRST: &str = "INSERT INTO documents (name, version, text) VALU
     ON CONFLICT (name) DO NOTHING";
 pub(super) const REPLACE: &str =
     "UPDATE documents SET version = version + 1, text = $2 WHERE name = $1 AND version = $3";
-
-pub(super) struct Replacing {
-    pub(super) name: String,
-    pub(super) document: Document,
-}
 
 pub(super) async fn read(
     attempt: Attempt<'_>,

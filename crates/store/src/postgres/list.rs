@@ -35,7 +35,11 @@ pub(super) const BY_BEGINNING: &str = concat!(
 pub(super) const IDS: &str =
     "SELECT number, id FROM sessions WHERE number > $1 ORDER BY number LIMIT $2";
 pub(super) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = $1";
-pub(super) const COUNT: &str = "SELECT count(*) FROM sessions WHERE status = $1";
+pub(super) const OPEN: &str =
+    "SELECT count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1)
+    FROM sessions WHERE status IN (0, 1)";
+/// Only asked where there are few.
+const COMPLETE: &str = "SELECT count(*) FROM sessions WHERE status = 2";
 pub(super) const RECKONED: &str =
     "SELECT reltuples::bigint FROM pg_class WHERE oid = 'sessions'::regclass";
 /// Fewer are counted.
@@ -111,15 +115,14 @@ pub(super) async fn is_there(attempt: Attempt<'_>, at: Arc<Cursor>) -> Result<bo
 /// The complete ones are what the server reckons that there are, less the others: counting them would take the longer the
 /// more there are.
 pub(super) async fn counts(attempt: Attempt<'_>, _: Arc<()>) -> Result<Counts, Failure> {
-    let statement = attempt.client.prepare_cached(COUNT).await?;
-    let count = async |status: Status| -> Result<u64, Failure> {
-        number(&attempt.client.query_one(&statement, &[&status_number(status)]).await?, 0)
-    };
-    let (running, waiting) = (count(Status::Running).await?, count(Status::Waiting).await?);
-    let all: i64 = attempt.client.query_one(RECKONED, &[]).await?.try_get(0)?;
+    let client = attempt.client;
+    let statement = client.prepare_cached(OPEN).await?;
+    let open = client.query_one(&statement, &[]).await?;
+    let (running, waiting) = (number(&open, 0)?, number(&open, 1)?);
+    let all: i64 = client.query_one(RECKONED, &[]).await?.try_get(0)?;
     let complete = match u64::try_from(all) {
         Ok(all) if all >= COUNTED_MAX => all.saturating_sub(running + waiting),
-        _ => count(Status::Complete).await?,
+        _ => number(&client.query_one(COMPLETE, &[]).await?, 0)?,
     };
     Ok(Counts { running, waiting, complete })
 }

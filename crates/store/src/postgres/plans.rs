@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use private_postgres::Database;
 
 use super::{
-    append, changes, create, ended, import, list, prune, read, search, tips, verify, watch,
+    append, changes, create, documents, ended, import, list, prune, read, search, tips, verify,
+    watch,
 };
 use crate::{Address, Store};
 
@@ -40,7 +41,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("By the beginning of an id", list::BY_BEGINNING),
     ("All ids, a page", list::IDS),
     ("Whether there is a session", list::HAS_NUMBER),
-    ("How many stand so", list::COUNT),
+    ("How many are not complete", list::OPEN),
     ("How many there are, about", list::RECKONED),
     ("The last events", changes::LAST),
     ("What was written since", changes::SINCE),
@@ -58,6 +59,9 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("Verify: the start", verify::START),
     ("Verify: events", verify::LINKS),
     ("Verify: the snapshot", verify::SNAPSHOT),
+    ("A document", documents::READ),
+    ("The first of its name", documents::FIRST),
+    ("The next", documents::REPLACE),
     ("End a handshake", ended::END),
     ("Whether one has ended", ended::HAS),
     ("Which have ended since", watch::ENDED),
@@ -78,7 +82,9 @@ const FILL: &str = "SET search_path = workflowlookup; SET synchronous_commit = o
     FROM generate_series(1, COUNT) n, generate_series(1, 2) v;
     INSERT INTO snapshots SELECT n, 2, '{}', '\\x00' FROM generate_series(1, COUNT / 5) n;
     INSERT INTO ended (id, until) SELECT decode(md5(n::text), 'hex'), n FROM generate_series(1, COUNT / 5) n;
-    ANALYZE definitions; ANALYZE sessions; ANALYZE events; ANALYZE snapshots; ANALYZE ended";
+    INSERT INTO documents SELECT 'document' || n, 1, '{}' FROM generate_series(1, 5000) n;
+    INSERT INTO shares SELECT n, 'owner' || n % 100 FROM generate_series(1, COUNT / 5) n;
+    ANALYZE documents; ANALYZE shares; ANALYZE definitions; ANALYZE sessions; ANALYZE events; ANALYZE snapshots; ANALYZE ended";
 
 #[test]
 #[ignore = "needs PostgreSQL: cargo xtask test"]

@@ -11,7 +11,10 @@ use crate::chain::Chain;
 use crate::error::Error;
 
 /// One step per format; the first makes the tables. Steps that were released never change.
-const STEPS: &[Step] = &[Step { sql: include_str!("schema/1.sql"), needs: 1 }];
+const STEPS: &[Step] = &[
+    Step { sql: include_str!("schema/1.sql"), needs: 1 },
+    Step { sql: include_str!("schema/2.sql"), needs: 1 },
+];
 /// Of all who use the database, only we wait for this lock.
 const LOCK: i64 = 0x574c_4c47;
 

@@ -2,7 +2,9 @@
 
 use rusqlite::Connection;
 
-use super::{append, changes, create, ended, index, list, prune, read, schema, search, verify};
+use super::{
+    append, changes, create, documents, ended, index, list, prune, read, schema, search, verify,
+};
 use crate::chain::Chain;
 
 #[test]
@@ -24,6 +26,9 @@ fn no_statement_scans_a_table() {
         create::INSERT_DEFINITION,
         create::INSERT_SESSION,
         create::UPDATE_SEAL,
+        documents::READ,
+        documents::FIRST,
+        documents::REPLACE,
         ended::HAS,
         ended::ADD,
         ended::FORGET_OLD,

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::limits::BUSY_MS;
 
 /// One step per format; the first makes a new file. Steps that were released never change.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 /// Marks a file as ours.
 const APPLICATION: i64 = 0x574c_4c47;
 /// How many prepared statements a connection keeps: more than we have.

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::backend::{Done, Ending, Pruning};
+use crate::backend::{Done, Ending, Pruning, Replacing};
 use crate::chain::Chain;
 use crate::error::Error;
 use crate::import::Incoming;
@@ -19,6 +19,7 @@ use crate::limits::QUEUE_MAX;
 use crate::model::{Append, Created, NewSession, Version};
 use crate::sqlite::append::append;
 use crate::sqlite::create::create;
+use crate::sqlite::documents::replace;
 use crate::sqlite::ended::end;
 use crate::sqlite::import::import;
 use crate::sqlite::index::index;
@@ -32,6 +33,7 @@ pub(crate) enum Write {
     Prune(Pruning, Done<usize>),
     Index(Done<()>),
     End(Ending, Done<()>),
+    Replace(Replacing, Done<bool>),
 }
 
 /// A write that was tried, waiting for the commit.
@@ -115,6 +117,7 @@ impl Write {
             Self::Import(_, done) => done(Err(error)),
             Self::Prune(_, done) => done(Err(error)),
             Self::Index(done) | Self::End(_, done) => done(Err(error)),
+            Self::Replace(_, done) => done(Err(error)),
         }
     }
 
@@ -126,6 +129,7 @@ impl Write {
             Self::Prune(pruning, done) => Tried::new(prune(connection, &pruning), done),
             Self::Index(done) => Tried::new(index(connection), done),
             Self::End(ending, done) => Tried::new(end(connection, &ending), done),
+            Self::Replace(replacing, done) => Tried::new(replace(connection, &replacing), done),
         }
     }
 }

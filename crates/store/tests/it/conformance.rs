@@ -4,10 +4,12 @@
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
-use store::limits::{BODY_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_MAX, QUEUE_MAX};
+use store::limits::{
+    BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_MAX, QUEUE_MAX,
+};
 use store::{
-    Append, Created, Cursor, Definition, Error, Filter, Head, Mark, NewEvent, NewSession, Status,
-    Store,
+    Append, Counts, Created, Cursor, Definition, Document, Error, Filter, Head, Mark, NewEvent,
+    NewSession, Status, Store,
 };
 
 use crate::{append, assert_sound, complete, event, fill, running, session};
@@ -46,6 +48,8 @@ macro_rules! conformance {
             only_old_and_complete_sessions_are_pruned
             a_session_is_bounded
             an_ended_handshake_is_remembered_for_its_time
+            a_document_is_replaced_by_who_knows_it
+            sessions_are_counted
         }
     };
     ($how:tt $factory:expr; $($name:ident)*) => {
@@ -485,4 +489,30 @@ pub(crate) fn an_ended_handshake_is_remembered_for_its_time(store: Store) {
     assert_eq!(known, [false, false, true, true], "what is too old anyway is forgotten");
     let late = store.end_handshake(id(5), u64::MAX, 0).unwrap_err();
     assert!(matches!(late, Error::Invalid { what: "time", .. }), "{late}");
+}
+
+pub(crate) fn a_document_is_replaced_by_who_knows_it(store: Store) {
+    let document = |version, text: &str| Document { version, text: text.to_owned() };
+    assert_eq!(store.document("a"), Ok(None));
+    assert_eq!(store.replace_document("a", document(1, "one")), Ok(false));
+    assert_eq!(store.replace_document("a", document(0, "one")), Ok(true));
+    assert_eq!(store.replace_document("a", document(0, "other")), Ok(false));
+    assert_eq!(store.document("a"), Ok(Some(document(1, "one"))));
+    assert_eq!(store.replace_document("a", document(1, "two")), Ok(true));
+    assert_eq!(store.replace_document("a", document(1, "other")), Ok(false));
+    assert_eq!(store.document("a"), Ok(Some(document(2, "two"))));
+    assert_eq!(store.document("b"), Ok(None));
+    let large = store.replace_document("b", document(0, &"x".repeat(DOCUMENT_BYTES_MAX + 1)));
+    assert!(matches!(large, Err(Error::TooLarge { .. })));
+}
+
+pub(crate) fn sessions_are_counted(store: Store) {
+    assert_eq!(store.counts(), Ok(Counts::default()));
+    for id in ["a", "b", "c", "d"] {
+        store.create_now(session(id)).unwrap();
+    }
+    store.append_now(Append { head: complete(1), ..append("a", 1) }).unwrap();
+    let waiting = Head { status: Status::Waiting, ..running(1) };
+    store.append_now(Append { head: waiting, ..append("b", 1) }).unwrap();
+    assert_eq!(store.counts(), Ok(Counts { running: 2, waiting: 1, complete: 1 }));
 }

@@ -97,6 +97,7 @@ pub(crate) fn begin(
     if host.app().sessions().are_remote() {
         limits.threads = REMOTE_THREADS;
         // Looked after from the beginning: whoever asks whether we are ready wants to know.
+        let _inside = runtime.enter();
         host.app().sessions().get()?.sessions.store().keep_watch();
     }
     let HttpOptions { allowed, documents, .. } = options;
