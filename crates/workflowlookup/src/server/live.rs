@@ -1,7 +1,9 @@
 //! Sessions change while clients look at them: by their own calls, by another client, by somebody at the command line.
 //! What has been written since the last look is told, whoever wrote it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcp::{Changed, Connection};
 use store::{Change, Mark, Status};
@@ -9,6 +11,10 @@ use store::{Change, Mark, Status};
 use super::session_resources;
 use crate::app::App;
 use crate::sessions::Open;
+
+/// How often somebody looks who has to wait for a network, and how many looks are kept.
+const LOOK: Duration = Duration::from_secs(1);
+const SEEN_MAX: usize = 64;
 
 /// What a look has shown.
 #[derive(Debug, Default)]
@@ -21,10 +27,20 @@ pub(crate) struct Looked {
 /// Looks for a client, again and again.
 pub(crate) fn looking(app: App) -> impl FnMut(&Connection) -> Looked {
     let mut mark = None;
-    move |connection| look(&app, connection, &mut mark)
+    let mut elsewhere = None;
+    move |connection| {
+        look(&app, connection, |open| match app.sessions().are_remote() {
+            true => elsewhere.get_or_insert_with(|| Elsewhere::begin(open)).seen(),
+            false => since(open, &mut mark),
+        })
+    }
 }
 
-fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
+fn look(
+    app: &App,
+    connection: &Connection,
+    see: impl FnOnce(&Arc<Open>) -> Option<Changed>,
+) -> Looked {
     let follows = connection.follows(session_resources::SCHEME);
     if !follows && !connection.hears_of_lists() {
         return Looked::default();
@@ -35,8 +51,41 @@ fn look(app: &App, connection: &Connection, mark: &mut Option<Mark>) -> Looked {
         false => app.sessions().opened(),
     };
     match open {
-        Some(open) => Looked { changed: since(&open, mark), may_change: true },
+        Some(open) => Looked { changed: see(&open), may_change: true },
         None => Looked { changed: None, may_change: follows },
+    }
+}
+
+/// Looks on a thread of its own, where a look has to wait for a network.
+struct Elsewhere(Arc<Mutex<VecDeque<Changed>>>);
+
+impl Elsewhere {
+    /// Goes on until this is dropped.
+    fn begin(open: &Arc<Open>) -> Self {
+        let seen = Arc::<Mutex<VecDeque<Changed>>>::default();
+        let (open, told) = (Arc::clone(open), Arc::downgrade(&seen));
+        let looking = std::thread::Builder::new().name("looking".to_owned()).spawn(move || {
+            let mut mark = None;
+            while let Some(told) = told.upgrade() {
+                let changed = since(&open, &mut mark);
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                told.extend(changed);
+                // Whoever does not look for so long misses the oldest.
+                while told.len() > SEEN_MAX {
+                    told.pop_front();
+                }
+                drop(told);
+                std::thread::sleep(LOOK);
+            }
+        });
+        if let Err(error) = looking {
+            tracing::warn!("changes of sessions will not be seen: {error}");
+        }
+        Self(seen)
+    }
+
+    fn seen(&self) -> Option<Changed> {
+        self.0.try_lock().ok()?.pop_front()
     }
 }
 
