@@ -11,6 +11,8 @@ pub enum Command<'a> {
     Start {
         goal: Option<String>,
         context: Context,
+        /// Its gates are decided with a token that may approve, and in no other way.
+        strict: bool,
     },
     /// For a session that is not there yet: begins where another one stood.
     Fork {

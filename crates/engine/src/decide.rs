@@ -6,7 +6,7 @@ use workflow::{Context, Workflow};
 
 use crate::check::{Checker, variables_at};
 use crate::command::Command;
-use crate::event::{Event, Place, Submission};
+use crate::event::{Channel, Decision, Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
 use crate::next::{Ids, Keeper, Next, find, is_confirmed, named_bodies};
 use crate::refusal::Refusal;
@@ -27,13 +27,16 @@ pub fn decide(
     command: Command<'_>,
 ) -> Result<Option<Event>, Refusal> {
     match (command, state) {
-        (Command::Start { goal, context }, None) => start(workflow, goal, context).map(Some),
+        (Command::Start { goal, context, strict }, None) => {
+            start(workflow, goal, context, strict).map(Some)
+        }
         (Command::Fork { from, state: then }, None) => Ok(Some(Event::Started {
             workflow_id: then.workflow_id.clone(),
             goal: then.goal.clone(),
             context: then.context.clone(),
             forked_from: Some(from),
             gated: then.gated.clone(),
+            strict: then.strict,
             place: whole_place(then),
         })),
         (Command::Advance { revision, submission }, Some(state)) => {
@@ -41,6 +44,7 @@ pub fn decide(
         }
         (Command::Approve(decision), Some(state)) => {
             let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
+            check_channel(state, &decision)?;
             check_reason(decision.reason.as_deref())?;
             let loops = current(workflow, state)?.state.unwrap_or_default();
             let place = place_after(workflow, state, loops, submission)?;
@@ -48,6 +52,7 @@ pub fn decide(
         }
         (Command::Decline(decision), Some(state)) => match state.waiting {
             Some(_) => {
+                check_channel(state, &decision)?;
                 check_reason(decision.reason.as_deref())?;
                 Ok(Some(Event::Declined { decision }))
             }
@@ -80,13 +85,19 @@ pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Ne
     Ok(found)
 }
 
-fn start(workflow: &Workflow, goal: Option<String>, context: Context) -> Result<Event, Refusal> {
+fn start(
+    workflow: &Workflow,
+    goal: Option<String>,
+    context: Context,
+    strict: bool,
+) -> Result<Event, Refusal> {
     check_context(&context)?;
     let none = Ids::new::<String>(&[]);
     let first = find(workflow, &none, LoopState::default(), &context, Keeper::Session)?;
     let place = Place { step: first.step.map(|step| step.id.to_owned()), ..Place::default() };
     let workflow_id = workflow.id.to_string();
-    Ok(Event::Started { workflow_id, goal, context, forked_from: None, gated: Vec::new(), place })
+    let (forked_from, gated) = (None, Vec::new());
+    Ok(Event::Started { workflow_id, goal, context, forked_from, gated, strict, place })
 }
 
 fn advance(
@@ -166,6 +177,15 @@ fn check_revision(state: &State, given: u64) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::WrongRevision { given, current: state.revision })
+}
+
+/// Who could sit at a terminal or answer for a client's user could be the agent.
+fn check_channel(state: &State, decision: &Decision) -> Result<(), Refusal> {
+    match decision.channel {
+        Channel::Token => Ok(()),
+        Channel::Client | Channel::Cli if state.strict => Err(Refusal::StrictGate),
+        Channel::Client | Channel::Cli => Ok(()),
+    }
 }
 
 /// Where loops stand is the session's business, and what it holds is bounded.

@@ -22,6 +22,9 @@ pub enum Event {
         /// Steps whose outputs a person has to confirm, as the session was copied from knew it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gated: Vec<String>,
+        /// What waits for a person is decided with a token that may approve, and in no other way.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        strict: bool,
         place: Place,
     },
     /// The output was good, and no person had to confirm it.

@@ -30,6 +30,9 @@ pub enum Refusal {
     /// There is nothing to decide.
     #[error("no step of the session waits for a person")]
     NotWaiting,
+    /// Somebody decides who has shown no token that may approve.
+    #[error("only a decision with a token that may approve counts in this session")]
+    StrictGate,
     #[error("{what} may have {limit} bytes")]
     TooLarge { what: &'static str, limit: usize },
     /// A name that the session uses itself.
@@ -77,6 +80,11 @@ impl Refusal {
             Self::WrongRevision { .. } => {
                 Some("look at where the session stands, and go on from there".to_owned())
             }
+            Self::StrictGate => Some(
+                "send `POST /sessions/ID/approve` or `/reject` to the server, with a token that was made with `--right \
+                 approve`"
+                    .to_owned(),
+            ),
             Self::NotWaiting | Self::TooLarge { .. } | Self::Reserved { .. } => None,
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())

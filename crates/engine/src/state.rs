@@ -33,6 +33,9 @@ pub struct State {
     /// that depends on what an agent says must not let it take a gate back.
     #[serde(default)]
     pub gated: Vec<String>,
+    /// What waits is decided with a token that may approve, and in no other way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 impl State {
@@ -47,12 +50,13 @@ impl State {
 
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::Started { workflow_id, goal, context, gated, place, forked_from: _ } => {
+            Event::Started { workflow_id, goal, context, gated, strict, place, forked_from: _ } => {
                 *self = Self {
                     workflow_id: workflow_id.clone(),
                     goal: goal.clone(),
                     context: context.clone(),
                     gated: gated.clone(),
+                    strict: *strict,
                     ..Self::default()
                 };
                 self.go_to(place);

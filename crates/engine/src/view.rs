@@ -28,6 +28,9 @@ pub struct View<'a> {
 pub struct Waiting<'a> {
     pub step_id: &'a str,
     pub reason: &'static str,
+    /// Of the log, where somebody knows it: a decision names what it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
 }
 
 /// Why a session waits.
@@ -38,7 +41,8 @@ pub fn view<'a>(workflow: &'a Workflow, state: &'a State) -> Result<View<'a>, Re
     guidance.requires_confirmation |=
         step.as_ref().is_some_and(|step| state.gated.iter().any(|gated| gated == step.id));
     let waiting = state.waiting.as_ref();
-    let waiting = waiting.map(|waiting| Waiting { step_id: &waiting.step, reason: REASON });
+    let waiting =
+        waiting.map(|waiting| Waiting { step_id: &waiting.step, reason: REASON, version: None });
     if let Some(Waiting { step_id, .. }) = &waiting {
         guidance.prompt = format!(
             "The output of step `{step_id}` was good, and waits for a person to confirm it. Tell your user, and go \

@@ -96,11 +96,19 @@ fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Eve
     let version = arguments["version"].as_u64().unwrap_or_default();
     let then = State::of(&log[..(version as usize).min(log.len())]);
     let revision = arguments["revision"].as_u64().unwrap_or_default();
-    let (who, channel) = ("ada".to_owned(), Channel::Cli);
+    let who = "ada".to_owned();
+    let channel = match arguments["channel"].as_str() {
+        Some("token") => Channel::Token,
+        Some("client") => Channel::Client,
+        _ => Channel::Cli,
+    };
     let decision = Decision { who, channel, reason: text("reason") };
     let mut state = State::of(&*log);
     let command = match verb {
-        "start" => Command::Start { goal: text("goal"), context: context_of(arguments) },
+        "start" => {
+            let strict = arguments["strict"] == true;
+            Command::Start { goal: text("goal"), context: context_of(arguments), strict }
+        }
         "advance" => {
             let (step, output) = (text_or_empty("step"), text_or_empty("output"));
             let submission = Submission { step, output, context: context_of(arguments) };
@@ -141,6 +149,7 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::BadState { .. } => "bad state",
         Refusal::NotCurrent { .. } => "not current",
         Refusal::WrongRevision { .. } => "wrong revision",
+        Refusal::StrictGate => "strict gate",
         Refusal::NotWaiting => "not waiting",
         Refusal::TooLarge { .. } => "too large",
         Refusal::Reserved { .. } => "reserved",

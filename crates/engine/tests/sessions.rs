@@ -122,7 +122,7 @@ struct World<'w> {
 impl<'w> World<'w> {
     fn start(workflow: &'w Workflow, context: &Context) -> Self {
         let checker = Checker::default();
-        let command = Command::Start { goal: None, context: context.clone() };
+        let command = Command::Start { goal: None, context: context.clone(), strict: false };
         let event = decide(workflow, &checker, None, command).unwrap().unwrap();
         let state = State::of([&event]).unwrap();
         let models = vec![Model::new(workflow, context)];

@@ -65,6 +65,8 @@ pub struct Caller {
     pub abilities: Abilities,
     /// Who this is, where the transport knows.
     pub principal: Option<Arc<str>>,
+    /// What they may do, in the host's words.
+    pub scope: Option<Arc<str>>,
     /// The client wants to hear how it goes: [`crate::Connection::progress`].
     pub wants_progress: bool,
     /// What the user answered, where this call is made again because it asked.
@@ -260,8 +262,42 @@ pub struct Changed {
     pub prompts: bool,
     /// Single resources.
     pub uris: Vec<String>,
+    /// Single resources that are not everybody's business.
+    pub private: Vec<Private>,
     /// Resources about which nobody has to be asked any more.
     pub settled: Vec<String>,
+}
+
+/// A resource that has changed, and who may know.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Private {
+    pub uri: String,
+    pub heard_by: Audience,
+    /// Whose list of resources is another now.
+    pub listed_by: Audience,
+}
+
+/// Some of those who listen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Audience {
+    /// Those whom no transport knows.
+    pub unnamed: bool,
+    pub principals: Vec<Arc<str>>,
+    /// All who have one of these, whatever their names.
+    pub scopes: Vec<Arc<str>>,
+}
+
+impl Audience {
+    pub(crate) fn has(&self, principal: Option<&str>, scope: Option<&str>) -> bool {
+        let is_in = |all: &[Arc<str>], one: &str| all.iter().any(|own| **own == *one);
+        match principal {
+            None => self.unnamed,
+            Some(principal) => {
+                is_in(&self.principals, principal)
+                    || scope.is_some_and(|scope| is_in(&self.scopes, scope))
+            }
+        }
+    }
 }
 
 pub(crate) fn completion(values: Vec<String>, total: usize) -> Value {

@@ -53,6 +53,8 @@ pub struct Handshake {
 #[derive(Debug, Clone, Default)]
 pub struct Peer {
     pub principal: Option<Arc<str>>,
+    /// What it may do, in the host's words.
+    pub scope: Option<Arc<str>>,
     pub handshake: Option<Handshake>,
     /// Another for every connection, in every process.
     pub salt: u128,
@@ -71,7 +73,8 @@ pub struct Connection {
     /// From which level on the client wants to read log lines, once it has said so.
     pub(crate) log_level: Option<Level>,
     /// Who this is, where the transport knows.
-    principal: Option<Arc<str>>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) scope: Option<Arc<str>>,
     /// What makes the ids of our own requests different from everybody else's, where several connections are one
     /// client.
     salt: Option<u128>,
@@ -125,6 +128,7 @@ impl Connection {
             abilities: Abilities::default(),
             log_level: None,
             principal: None,
+            scope: None,
             salt: None,
             subscribed: BTreeSet::new(),
             listeners: Vec::new(),
@@ -139,11 +143,12 @@ impl Connection {
 
     /// For a request over HTTP, or for several of one client.
     pub fn over_http(server: Arc<Server>, peer: Peer) -> Self {
-        let Peer { principal, handshake, salt, log_level } = peer;
+        let Peer { principal, scope, handshake, salt, log_level } = peer;
         Self {
             revision: handshake.map(|handshake| handshake.revision),
             abilities: handshake.map(|handshake| handshake.abilities).unwrap_or_default(),
             principal,
+            scope,
             salt: Some(salt),
             log_level,
             ..Self::new(server, Transport::Http)

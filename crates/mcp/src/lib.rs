@@ -19,8 +19,8 @@ mod server;
 mod traced;
 
 pub use action::{
-    Abilities, Action, Call, Caller, Changed, Level, Log, Outcome, Progress, Reference, Reply,
-    Ticket,
+    Abilities, Action, Audience, Call, Caller, Changed, Level, Log, Outcome, Private, Progress,
+    Reference, Reply, Ticket,
 };
 pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling};
 pub use connection::{Connection, Handshake, Peer, Transport};

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::action::{Action, Changed, Ticket};
+use crate::action::{Action, Audience, Changed, Ticket};
 use crate::connection::{Connection, SUBSCRIPTIONS_MAX};
 use crate::era::modern;
 use crate::jsonrpc::{self, Id};
@@ -28,13 +28,20 @@ impl Connection {
         if by_handshake && tools {
             notify("notifications/tools/list_changed", json!({}));
         }
-        if by_handshake && changed.resources {
+        let hears =
+            |audience: &Audience| audience.has(self.principal.as_deref(), self.scope.as_deref());
+        let resources =
+            changed.resources || changed.private.iter().any(|one| hears(&one.listed_by));
+        let private = changed.private.iter().filter(|one| hears(&one.heard_by));
+        let uris: Vec<&String> =
+            changed.uris.iter().chain(private.map(|private| &private.uri)).collect();
+        if by_handshake && resources {
             notify("notifications/resources/list_changed", json!({}));
         }
         if by_handshake && changed.prompts {
             notify("notifications/prompts/list_changed", json!({}));
         }
-        for uri in changed.uris.iter().filter(|uri| self.subscribed.contains(*uri)) {
+        for uri in uris.iter().filter(|uri| self.subscribed.contains(**uri)) {
             notify("notifications/resources/updated", json!({"uri": uri}));
         }
         for listener in &self.listeners {
@@ -43,14 +50,13 @@ impl Connection {
             if tools && wants("toolsListChanged") {
                 notify("notifications/tools/list_changed", json!({"_meta": meta}));
             }
-            if changed.resources && wants("resourcesListChanged") {
+            if resources && wants("resourcesListChanged") {
                 notify("notifications/resources/list_changed", json!({"_meta": meta}));
             }
             if changed.prompts && wants("promptsListChanged") {
                 notify("notifications/prompts/list_changed", json!({"_meta": meta}));
             }
-            for uri in changed.uris.iter().filter(|uri| listener.follows().any(|own| own == **uri))
-            {
+            for uri in uris.iter().filter(|uri| listener.follows().any(|own| own == **uri)) {
                 notify("notifications/resources/updated", json!({"_meta": meta, "uri": uri}));
             }
         }
@@ -79,6 +85,11 @@ impl Connection {
         let mut opened = self.listeners.iter();
         self.hears_by_handshake()
             || opened.any(|listener| listener.filter["resourcesListChanged"] == true)
+    }
+
+    /// What whoever listens may do.
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
     }
 
     /// Another number whenever the client may follow something else than before.

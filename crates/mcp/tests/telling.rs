@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use mcp::content::{About, Tool};
-use mcp::{Action, Changed, Connection, Outcome, Reply, Server, Transport};
+use mcp::{
+    Action, Audience, Changed, Connection, Handshake, Outcome, Peer, Private, Reply, Revision,
+    Server, Transport,
+};
 use serde_json::{Value, json};
 
 fn connection(transport: Transport) -> Connection {
@@ -276,5 +279,62 @@ fn changes_of_tools_are_told_where_they_were_promised() {
         let name = json!({"io.modelcontextprotocol/subscriptionId": "subscriptions/listen"});
         let expected = is_told.then(|| list_changed(json!({"_meta": name})));
         assert_eq!(told(&mut connection), expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// What is not everybody's business is told to those whose it is, also where others have asked for it.
+#[test]
+fn private_changes_go_to_their_audience() {
+    let uri = "session://a";
+    let changed = Changed {
+        private: vec![Private {
+            uri: uri.to_owned(),
+            heard_by: Audience {
+                unnamed: true,
+                principals: vec!["ann".into()],
+                scopes: vec!["all".into()],
+            },
+            listed_by: Audience { principals: vec!["ann".into()], ..Audience::default() },
+        }],
+        ..Changed::default()
+    };
+    let heard = |principal: Option<&str>, scope: Option<&str>, is_modern: bool| {
+        let server =
+            Arc::new(Server::new("test", "Test", "1.0.0", "For a test", "None", Vec::new()));
+        let revision = Revision::parse("2025-11-25").unwrap();
+        let handshake =
+            (!is_modern).then(|| Handshake { revision, abilities: mcp::Abilities::default() });
+        let (principal, scope) = (principal.map(Into::into), scope.map(Into::into));
+        let peer = Peer { principal, scope, handshake, ..Peer::default() };
+        let mut connection = Connection::over_http(server, peer);
+        let followed = match is_modern {
+            true => {
+                let wanted = json!({"resourceSubscriptions": [uri], "resourcesListChanged": true});
+                let meta = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                });
+                let params = json!({"notifications": wanted, "_meta": meta});
+                ask(&mut connection, "subscriptions/listen", &params)
+            }
+            false => ask(&mut connection, "resources/subscribe", &json!({"uri": uri})),
+        };
+        assert!(followed[0].get("error").is_none(), "{followed:?}");
+        let mut actions = Vec::new();
+        connection.changed(&changed, &mut actions);
+        let told =
+            shown(actions).into_iter().map(|told| told["method"].as_str().unwrap().to_owned());
+        told.collect::<Vec<_>>()
+    };
+    let (updated, listed) =
+        ("notifications/resources/updated", "notifications/resources/list_changed");
+    for is_modern in [true, false] {
+        assert_eq!(heard(Some("ann"), Some("some"), is_modern), [listed, updated]);
+        assert_eq!(heard(Some("bob"), Some("all"), is_modern), [updated]);
+        assert_eq!(heard(None, None, is_modern), [updated]);
+        assert_eq!(heard(Some("bob"), Some("some"), is_modern), [""; 0]);
+        // A name is no scope, and the other way round.
+        assert_eq!(heard(Some("all"), Some("ann"), is_modern), [""; 0]);
+        assert_eq!(heard(Some("bob"), None, is_modern), [""; 0]);
     }
 }

@@ -8,7 +8,9 @@ use crate::error::Error;
 use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
+use crate::model::{
+    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+};
 use crate::verify::Verified;
 
 /// Told once how a write ended: on the store's thread, or at once on the caller's where the arguments are
@@ -28,6 +30,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     }
 
     fn import(&self, log: Box<Incoming>) -> Result<(), Error>;
+    fn share(&self, sharing: Sharing) -> Result<(), Error>;
     fn prune(&self, pruning: Pruning) -> Result<usize, Error>;
     fn prunable(&self, older_than: u64) -> Result<usize, Error>;
 
@@ -43,6 +46,14 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn list(&self, filter: &Filter) -> Result<Page, Error>;
     fn beginning_with(&self, beginning: &str, limit: usize) -> Result<Vec<Meta>, Error>;
     fn search(&self, query: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Meta>, Error>;
+    fn is_shared(&self, session: &str, principal: &str) -> Result<bool, Error>;
+    fn shares(&self, session: &str) -> Result<Vec<String>, Error>;
+    fn shared_with(
+        &self,
+        principal: &str,
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<Meta>, Error>;
     fn mark(&self) -> Result<Mark, Error>;
     fn changes(&self, since: &Mark) -> Result<(Mark, Vec<Change>), Error>;
 
@@ -100,6 +111,14 @@ pub(crate) struct Ending {
     pub(crate) id: [u8; 16],
     pub(crate) until: u64,
     pub(crate) now: u64,
+}
+
+/// A session that is shared with somebody from now on, or is not any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Sharing {
+    pub(crate) session: String,
+    pub(crate) principal: String,
+    pub(crate) is_on: bool,
 }
 
 /// Complete sessions to remove, the oldest first.

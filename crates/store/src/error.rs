@@ -15,6 +15,8 @@ pub enum Error {
     Exists,
     #[error("the session has {max} events, which is the most that one may have")]
     TooMany { max: u64 },
+    #[error("the session is shared with {} others, which is the most", crate::limits::SHARES_MAX)]
+    TooManyShares,
     #[error("the {what} is larger than {max} bytes")]
     TooLarge { what: &'static str, max: usize },
     #[error("the {what} cannot be used: {why}")]

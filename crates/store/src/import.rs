@@ -74,6 +74,7 @@ pub(crate) fn check(
         id: log.session.id.clone(),
         key: log.session.key.clone(),
         owner: log.session.owner.clone(),
+        shared_with: Vec::new(),
         workflow: log.session.workflow.clone(),
         goal: log.session.goal.clone(),
         definition: log.definition.clone(),

@@ -20,7 +20,11 @@ pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
 /// A session's id: letters, digits, `-`, `_`, `.` and `:`, and neither `-` nor `.` at the beginning.
 pub const ID_BYTES_MAX: usize = 128;
-/// Owners, keys, workflows, steps, kinds of events and hashes of definitions.
+/// The name of an owner, or of somebody whom a session is shared with. What an issuer calls people may be long.
+pub const PRINCIPAL_BYTES_MAX: usize = 2048;
+/// How many others a session may be shared with.
+pub const SHARES_MAX: usize = 100;
+/// Keys, workflows, steps, kinds of events and hashes of definitions.
 pub const NAME_BYTES_MAX: usize = 256;
 /// What is indexed of one event; the rest of a longer text is not found by a search.
 pub const SEARCH_BYTES_MAX: usize = 64 * 1024;
@@ -64,7 +68,12 @@ pub const BUSY_MS: u64 = 10_000;
 
 pub(crate) fn new_session(session: &NewSession) -> Result<(), Error> {
     new_id(&session.id)?;
-    name("owner", &session.owner)?;
+    size("owner", &session.owner, PRINCIPAL_BYTES_MAX)?;
+    text("owner", &session.owner)?;
+    session.shared_with.iter().try_for_each(|name| principal(name))?;
+    if session.shared_with.len() > SHARES_MAX {
+        return Err(Error::TooManyShares);
+    }
     name("workflow", &session.workflow)?;
     name("hash of the definition", &session.definition.hash)?;
     if let Some(key) = &session.key {
@@ -141,6 +150,14 @@ fn text(what: &'static str, text: &str) -> Result<(), Error> {
         true => Err(Error::Invalid { what, why: "it has a sign in it that is no text (U+0000)" }),
         false => Ok(()),
     }
+}
+
+pub(crate) fn principal(name: &str) -> Result<(), Error> {
+    if name.is_empty() {
+        return Err(Error::Invalid { what: "name", why: "it is empty" });
+    }
+    size("name", name, PRINCIPAL_BYTES_MAX)?;
+    text("name", name)
 }
 
 fn size(what: &'static str, text: &str, max: usize) -> Result<(), Error> {

@@ -14,6 +14,8 @@ pub struct NewSession {
     /// do not meet.
     pub key: Option<String>,
     pub owner: String,
+    /// Who may have to do with it besides, from its beginning on.
+    pub shared_with: Vec<String>,
     pub workflow: String,
     pub goal: String,
     pub definition: Definition,

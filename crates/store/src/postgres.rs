@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, wait};
+use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, Sharing, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
 use crate::error::Error;
@@ -15,7 +15,9 @@ use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::limits::WAIT_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
+use crate::model::{
+    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+};
 use crate::verify::Verified;
 
 mod address;
@@ -36,6 +38,7 @@ mod read;
 mod rows;
 mod schema;
 mod search;
+mod shares;
 mod tips;
 mod turns;
 mod verify;
@@ -44,6 +47,7 @@ mod watch;
 pub use address::Address;
 use attempts::{Ask, Shared};
 use search::Search;
+use shares::SharedWith;
 use turns::{Turn, Turns};
 
 /// The thread's name.
@@ -274,6 +278,28 @@ impl Backend for Postgres {
     fn search(&self, query: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Meta>, Error> {
         let (query, owner) = (query.to_owned(), owner.map(str::to_owned));
         self.ask(asking!(search::search), Search { query, owner, limit })
+    }
+
+    fn share(&self, sharing: Sharing) -> Result<(), Error> {
+        self.ask(asking!(shares::share), sharing)
+    }
+
+    fn is_shared(&self, session: &str, principal: &str) -> Result<bool, Error> {
+        self.ask(asking!(shares::is_shared), (session.to_owned(), principal.to_owned()))
+    }
+
+    fn shares(&self, session: &str) -> Result<Vec<String>, Error> {
+        self.ask(asking!(shares::shares), session.to_owned())
+    }
+
+    fn shared_with(
+        &self,
+        principal: &str,
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<Meta>, Error> {
+        let (principal, statuses) = (principal.to_owned(), statuses.to_vec());
+        self.ask(asking!(shares::shared_with), SharedWith { principal, statuses, limit })
     }
 
     fn mark(&self) -> Result<Mark, Error> {

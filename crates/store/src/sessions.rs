@@ -52,6 +52,10 @@ pub struct Start {
     pub key: Option<String>,
     pub goal: Option<String>,
     pub context: Context,
+    /// Who may have to do with it besides its owner.
+    pub shared_with: Vec<String>,
+    /// What waits for a person is decided with a token that may approve, and in no other way.
+    pub strict: bool,
     pub time: u64,
 }
 
@@ -181,6 +185,7 @@ impl Sessions {
         let (version, mut then) = self.last_at(&session, to_step)?;
         // A copy does not get around what a person has to confirm.
         then.gated.clone_from(&session.state.gated);
+        then.strict |= new.strict;
         let from = Origin { session: id.to_owned(), version, reason: Some(reason.to_owned()) };
         let command = Command::Fork { from, state: &then };
         let decided = decide(&session.workflow, &self.checker, None, command);
@@ -206,6 +211,14 @@ impl Sessions {
     /// The session as we know it: from memory, where it is there, and then it may be old.
     pub fn recent(&self, id: &str) -> Result<Arc<Session>, Error> {
         self.kept(id).map_or_else(|| self.open(id), Ok)
+    }
+
+    /// Whose it is, without looking at anything else of it; none where there is no such session.
+    pub fn owner(&self, id: &str) -> Result<Option<String>, Error> {
+        if let Some(session) = self.kept(id) {
+            return Ok(Some(session.owner.clone()));
+        }
+        Ok(self.store.meta(id)?.map(|meta| meta.owner))
     }
 
     /// Hands in the output of the current step. The same call again gets the same answer.
@@ -415,11 +428,11 @@ impl Sessions {
     fn started(&self, workflow: &Workflow, start: Start) -> Result<(engine::Event, NewIds), Error> {
         let refused = |refusal| Error::Refused { refusal, session: None };
         check_criteria(workflow).map_err(refused)?;
-        let Start { id, owner, key, goal, context, time } = start;
-        let command = Command::Start { goal, context };
+        let Start { id, owner, key, goal, context, shared_with, strict, time } = start;
+        let command = Command::Start { goal, context, strict };
         let event = decide(workflow, &self.checker, None, command).map_err(refused)?;
         let event = event.ok_or_else(|| damaged("a start that is no event"))?;
-        Ok((event, NewIds { id, owner, key, time }))
+        Ok((event, NewIds { id, owner, key, shared_with, strict, time }))
     }
 
     fn create(
@@ -439,13 +452,14 @@ impl Sessions {
         event: &engine::Event,
         ids: NewIds,
     ) -> Result<(NewSession, Session), Error> {
-        let NewIds { id, owner, key, time } = ids;
+        let NewIds { id, owner, key, shared_with, time, strict: _ } = ids;
         let state = State::of([event]).ok_or_else(|| damaged("a session without a beginning"))?;
         let workflow = self.definition(&definition.hash, &definition.text)?;
         let new = NewSession {
             id: id.clone(),
             key,
             owner: owner.clone(),
+            shared_with,
             workflow: state.workflow_id.clone(),
             goal: state.goal.clone().unwrap_or_default(),
             definition,
@@ -489,6 +503,9 @@ pub struct NewIds {
     pub id: String,
     pub owner: String,
     pub key: Option<String>,
+    pub shared_with: Vec<String>,
+    /// Only a token decides what waits in a copy, whatever was so in the original.
+    pub strict: bool,
     pub time: u64,
 }
 

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use crate::backend::{Backend, Done, Ending, Pruning, Replacing, wait};
+use crate::backend::{Backend, Done, Ending, Pruning, Replacing, Sharing, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
+use crate::model::{
+    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+};
 use crate::verify::Verified;
 
 mod append;
@@ -26,6 +28,7 @@ mod read;
 mod readers;
 mod schema;
 mod search;
+mod shares;
 mod verify;
 mod writer;
 
@@ -68,6 +71,10 @@ impl Backend for Sqlite {
 
     fn import(&self, log: Box<Incoming>) -> Result<(), Error> {
         wait(|done| self.writer.send(Write::Import(log, done)))
+    }
+
+    fn share(&self, sharing: Sharing) -> Result<(), Error> {
+        wait(|done| self.writer.write_or_send(Write::Share(sharing, done)))
     }
 
     fn prune(&self, pruning: Pruning) -> Result<usize, Error> {
@@ -113,6 +120,23 @@ impl Backend for Sqlite {
             let _ = wait(|done| self.writer.write_or_send(Write::Index(done)));
         }
         self.readers.read(|connection| search::search(connection, query, owner, limit))
+    }
+
+    fn is_shared(&self, session: &str, principal: &str) -> Result<bool, Error> {
+        self.readers.read(|connection| shares::is_shared(connection, session, principal))
+    }
+
+    fn shares(&self, session: &str) -> Result<Vec<String>, Error> {
+        self.readers.read(|connection| shares::shares(connection, session))
+    }
+
+    fn shared_with(
+        &self,
+        principal: &str,
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<Meta>, Error> {
+        self.readers.read(|connection| shares::shared_with(connection, principal, statuses, limit))
     }
 
     fn mark(&self) -> Result<Mark, Error> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing};
+use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, Sharing};
 use crate::chain::{Chain, Key};
 use crate::changes::{Change, Mark};
 use crate::error::Error;
@@ -13,7 +13,9 @@ use crate::figures::{Figures, Measured};
 use crate::import;
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Append, Counts, Created, Document, Event, Log, Meta, NewSession, Version};
+use crate::model::{
+    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+};
 use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
 use crate::verify::Verified;
@@ -129,6 +131,33 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Meta>, Error> {
         self.read(|backend| backend.search(query, owner, limit))
+    }
+
+    /// Shares a session with somebody, or ends that. What is so already stays so.
+    pub fn share(&self, session: &str, principal: &str, is_on: bool) -> Result<(), Error> {
+        limits::principal(principal)?;
+        let (session, principal) = (session.to_owned(), principal.to_owned());
+        self.other(|backend| backend.share(Sharing { session, principal, is_on }))
+    }
+
+    pub fn is_shared(&self, session: &str, principal: &str) -> Result<bool, Error> {
+        self.read(|backend| backend.is_shared(session, principal))
+    }
+
+    /// Whom a session is shared with, in the order of their names.
+    pub fn shares(&self, session: &str) -> Result<Vec<String>, Error> {
+        self.read(|backend| backend.shares(session))
+    }
+
+    /// What is shared with somebody and stands so, the newest session first. It looks at no more than
+    /// [`limits::PAGE_MAX`] of what is shared.
+    pub fn shared_with(
+        &self,
+        principal: &str,
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<Meta>, Error> {
+        self.read(|backend| backend.shared_with(principal, statuses, limit))
     }
 
     /// Where we are: what is written from now on comes after it.

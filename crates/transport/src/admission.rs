@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn nobody_crowds_out_the_others() {
         let admission = Admission::new(3, 2);
-        let [ann, bob] = ["ann", "bob"].map(|name| Principal { name: name.into(), until: None });
+        let [ann, bob] = ["ann", "bob"].map(|name| Principal {
+            name: name.into(),
+            scope: "".into(),
+            until: None,
+        });
         let first = admission.enter(Some(&ann)).unwrap();
         let _second = admission.enter(Some(&ann)).unwrap();
         assert!(admission.enter(Some(&ann)).is_none());

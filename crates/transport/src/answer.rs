@@ -135,7 +135,7 @@ impl Refused {
         self.words().1
     }
 
-    fn words(&self) -> (StatusCode, String) {
+    pub(crate) fn words(&self) -> (StatusCode, String) {
         let (status, details) = match self {
             Self::Foreign(Foreign::Malformed) => {
                 (StatusCode::BAD_REQUEST, "a request has one `Host`, and one `Origin` at most")

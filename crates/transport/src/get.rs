@@ -54,7 +54,8 @@ pub(crate) fn get<H: Host>(
     // It hears of lists without having asked.
     service.host.followed();
     let make = || service.new_peer(principal, &had);
-    let stream = service.peers.enter(had.id, had.until, make).ok_or(Refused::Busy)?;
+    let scope = principal.map(|principal| &*principal.scope);
+    let stream = service.peers.enter(had.id, had.until, scope, make).ok_or(Refused::Busy)?;
     let left = Left { service: Arc::clone(service), id: had.id };
     match last {
         Some(last) if last.stream == stream.number() => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use mcp::{Call, Caller, Carried, Server};
 
+use crate::endpoints::{EndpointAnswer, EndpointRequest};
 use crate::page::Page;
 
 pub trait Host: Send + Sync + 'static {
@@ -45,6 +46,24 @@ pub trait Host: Send + Sync + 'static {
         true
     }
 
+    /// Whether whoever has shown nothing is let in: asked while a stream of theirs is open.
+    fn lets_anybody_in(&self) -> bool {
+        true
+    }
+
+    /// Whether there is an endpoint of the host's own at this path.
+    fn has_endpoint(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Answers a request to one of them, on a thread that may wait.
+    fn answer(&self, _request: EndpointRequest) -> EndpointAnswer {
+        EndpointAnswer { status: 404, body: None }
+    }
+
+    /// Somebody is not let in, or calls us by a name or from a page that is not allowed.
+    fn turned_away(&self, _method: &str, _path: &str, _status: u16, _reason: &str) {}
+
     /// A handshake was ended before its time: for processes that share a memory to tell one another. The time is in
     /// milliseconds since 1970.
     fn end_handshake(&self, _id: [u8; 16], _until: u64) {}
@@ -59,6 +78,8 @@ pub trait Host: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub name: Arc<str>,
+    /// What it may do, in the host's words.
+    pub scope: Arc<str>,
     /// When what it has shown us ends, in milliseconds since 1970: no stream lives longer.
     pub until: Option<u64>,
 }

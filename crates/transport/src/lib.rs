@@ -6,6 +6,7 @@ mod admission;
 mod answer;
 mod body;
 mod ended;
+mod endpoints;
 mod events;
 mod exchange;
 mod feed;
@@ -25,6 +26,7 @@ mod serve;
 mod service;
 mod stream;
 
+pub use endpoints::{EndpointAnswer, EndpointRequest};
 pub use feed::Feed;
 pub use guard::Allowed;
 pub use host::{Denied, Host, Principal};

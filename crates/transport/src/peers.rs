@@ -73,10 +73,11 @@ impl Peers {
         &self,
         id: Id,
         until: u64,
+        scope: Option<&str>,
         make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<Arc<Stream>> {
         let mut inner = self.inner();
-        let peer = inner.peer(id, until, make)?;
+        let peer = inner.peer(id, until, scope, make)?;
         peer.reading += 1;
         Some(Arc::clone(&peer.stream))
     }
@@ -94,12 +95,13 @@ impl Peers {
         &self,
         id: Id,
         until: u64,
+        scope: Option<&str>,
         body: Body<'_>,
         keeping: Keeping,
         make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<Reply> {
         let mut inner = self.inner();
-        let peer = inner.peer(id, until, make)?;
+        let peer = inner.peer(id, until, scope, make)?;
         let most = peer.connection.followed_bytes() + NAME_BYTES_MAX;
         if keeping == Keeping::More && !peer.share.resize(most) {
             return None;
@@ -204,12 +206,19 @@ impl Peers {
 }
 
 impl Inner {
+    /// Who may do something else than before begins anew: what waits was meant for what they were then.
     fn peer(
         &mut self,
         id: Id,
         until: u64,
+        scope: Option<&str>,
         make: impl FnOnce() -> Option<NewPeer>,
     ) -> Option<&mut Peer> {
+        if self.peers.get(&id).is_some_and(|peer| peer.connection.scope() != scope)
+            && let Some(peer) = self.peers.remove(&id)
+        {
+            peer.stream.end();
+        }
         match self.peers.entry(id) {
             Entry::Occupied(peer) => Some(peer.into_mut()),
             Entry::Vacant(vacant) => {

@@ -165,7 +165,9 @@ fn keep<H: Host>(
 ) -> Result<Response, Refused> {
     let make = || service.new_peer(principal, had);
     service.host.followed();
-    let reply = service.peers.take(had.id, had.until, body, keeping, make).ok_or(Refused::Busy)?;
+    let scope = principal.map(|principal| &*principal.scope);
+    let reply = service.peers.take(had.id, had.until, scope, body, keeping, make);
+    let reply = reply.ok_or(Refused::Busy)?;
     service.host.said(&reply.text);
     Ok(answer::json(reply))
 }
@@ -221,7 +223,7 @@ impl mcp::http::Headers for Named<'_> {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json")

@@ -36,7 +36,7 @@ use crate::metrics::{Metrics, Now};
 use crate::peers::{NewPeer, Peers};
 use crate::routes::Routes;
 use crate::stream::Stream;
-use crate::{get as getting, post, probes};
+use crate::{endpoints, get as getting, post, probes};
 
 pub(crate) const SESSION: &str = "mcp-session-id";
 pub(crate) const LAST_EVENT: &str = "last-event-id";
@@ -119,7 +119,7 @@ impl<H: Host> Service<H> {
             .route("/metrics", get(probes::metrics::<H>))
             .route("/healthz", get(probes::healthz))
             .route("/readyz", get(probes::readyz::<H>))
-            .fallback(probes::nothing)
+            .fallback(endpoints::endpoint::<H>)
             .with_state(Arc::clone(self))
     }
 
@@ -143,9 +143,15 @@ impl<H: Host> Service<H> {
 
     /// What every request has to pass: who asks for whom, and who it is.
     pub(crate) async fn admit(&self, parts: &Parts) -> Result<Option<Principal>, Refused> {
-        self.options.allowed.check(&parts.uri, &parts.headers).map_err(Refused::Foreign)?;
-        let principal = self.host.authenticate(&parts.headers).await.map_err(Refused::Denied)?;
-        Ok(principal)
+        let admitted = match self.options.allowed.check(&parts.uri, &parts.headers) {
+            Err(foreign) => Err(Refused::Foreign(foreign)),
+            Ok(()) => self.host.authenticate(&parts.headers).await.map_err(Refused::Denied),
+        };
+        admitted.inspect_err(|refused| {
+            let (status, reason) = refused.words();
+            let (method, path) = (parts.method.as_str(), parts.uri.path());
+            self.host.turned_away(method, path, status.as_u16(), &reason);
+        })
     }
 
     /// The handshake that a request belongs to.
@@ -203,6 +209,7 @@ impl<H: Host> Service<H> {
     fn unknown_peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
         Peer {
             principal: principal.map(|principal| Arc::clone(&principal.name)),
+            scope: principal.map(|principal| Arc::clone(&principal.scope)),
             handshake: had.map(|had| had.handshake),
             salt: u128::from(self.salt) << 64 | u128::from(self.number()),
             log_level: None,
@@ -224,10 +231,13 @@ impl<H: Host> Service<H> {
         })
     }
 
-    /// For a stream of this principal's; anybody stays let in.
+    /// For a stream of this principal's, or of somebody who has shown nothing.
     pub(crate) fn is_good(self: &Arc<Self>, principal: Option<&Principal>) -> Option<IsGood> {
-        let (service, principal) = (Arc::clone(self), principal?.clone());
-        Some(Box::new(move || service.host.is_still_good(&principal)))
+        let (service, principal) = (Arc::clone(self), principal.cloned());
+        Some(Box::new(move || match &principal {
+            Some(principal) => service.host.is_still_good(principal),
+            None => service.host.lets_anybody_in(),
+        }))
     }
 
     /// Forgets what has become old.
@@ -307,19 +317,28 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
             Some(reason) => tracing::info!(method, status, principal, reason, micros, "refused"),
         }
     }
-    if let Some(origin) = service.options.allowed.named(&parts.headers) {
+    allow_origin(&service, &parts.headers, &mut response);
+    response
+}
+
+/// A page that may call us may read what we say.
+pub(crate) fn allow_origin<H: Host>(
+    service: &Service<H>,
+    asked: &HeaderMap,
+    response: &mut Response,
+) {
+    if let Some(origin) = service.options.allowed.named(asked) {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(VARY, HeaderValue::from_static("Origin"));
         let exposed = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
-    response
 }
 
 /// What makes a request one that nobody should look at any further: headers beyond all measure, or one that stands twice
 /// where two readers could take another one each.
-fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
     let length = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     if headers.iter().map(length).sum::<usize>() > HEADERS_BYTES_MAX {
         return Err(Refused::HeadersTooLarge);
@@ -355,7 +374,7 @@ async fn delete<H: Host>(
 }
 
 /// A browser asks whether a page may call us.
-fn preflight<H: Host>(service: &Service<H>, parts: &Parts) -> Result<Response, Refused> {
+pub(crate) fn preflight<H: Host>(service: &Service<H>, parts: &Parts) -> Result<Response, Refused> {
     service.options.allowed.check(&parts.uri, &parts.headers).map_err(Refused::Foreign)?;
     let mut response = answer::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();

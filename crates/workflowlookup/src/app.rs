@@ -10,11 +10,9 @@ use serde::Serialize;
 use workflow::limits::is_id;
 use workflow::{Code, Context, Workflow};
 
+use crate::audit::Audit;
 use crate::error::Refusal;
-use crate::sessions::{LazySessions, Place};
-
-/// A command asks one thing after the other.
-pub(crate) const CONNECTIONS_OF_A_COMMAND: usize = 2;
+use crate::sessions::{LazySessions, Place, Serving};
 
 #[derive(Clone)]
 pub(crate) struct App {
@@ -47,8 +45,8 @@ pub(crate) struct Filter {
 }
 
 impl App {
-    pub(crate) fn open(sources: Vec<Source>, place: Option<Place>) -> Self {
-        let app = Self::unloaded(sources, place, CONNECTIONS_OF_A_COMMAND);
+    pub(crate) fn open(sources: Vec<Source>, place: Option<Place>, audit: Audit) -> Self {
+        let app = Self::unloaded(sources, place, audit, Serving::default());
         app.catalog.load();
         app
     }
@@ -57,11 +55,12 @@ impl App {
     pub(crate) fn unloaded(
         sources: Vec<Source>,
         place: Option<Place>,
-        store_connections: usize,
+        audit: Audit,
+        serving: Serving,
     ) -> Self {
         let checker = Arc::<Checker>::default();
-        let sessions = LazySessions::new(place, Arc::clone(&checker));
-        let sessions = Arc::new(sessions.with_connections(store_connections));
+        let sessions = LazySessions::new(place, Arc::clone(&checker), audit, serving);
+        let sessions = Arc::new(sessions);
         Self { catalog: Arc::new(Catalog::new(sources)), checker, sessions }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::access::Right;
 use crate::error::Refusal;
 
 mod credentials;
@@ -30,6 +31,7 @@ pub(crate) struct Principal {
     /// A token's name, or `ISSUER#SUBJECT`. An issuer has a colon, which no name has, and no `#`, so that no two
     /// principals are ever called the same.
     pub(crate) name: Arc<str>,
+    pub(crate) right: Right,
     /// When the credentials end, in milliseconds since 1970: no stream should live longer. None where they never do.
     pub(crate) until: Option<u64>,
 }
@@ -67,10 +69,16 @@ impl Authenticator {
         }
     }
 
-    /// Whether a token that was good has not been revoked since. An issuer's are good until they end.
-    pub(crate) fn is_still_good(&self, name: &str) -> bool {
+    /// Whether a token that was good has not been revoked since, or made anew for something else. An issuer's are good
+    /// until they end.
+    pub(crate) fn is_still_good(&self, name: &str, scope: &str) -> bool {
         let is_issued = name.contains('#');
-        is_issued || self.tokens.as_ref().is_none_or(|tokens| tokens.has(name))
+        is_issued || self.tokens.as_ref().is_none_or(|tokens| tokens.has(name, scope))
+    }
+
+    /// The file of our own tokens, where there is one.
+    pub(crate) fn token_file(&self) -> Option<TokenFile> {
+        self.tokens.as_ref().map(Tokens::file)
     }
 
     /// Takes every `Authorization` header of a request, so that two of them are seen as two. Nothing else of a

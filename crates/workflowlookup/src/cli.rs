@@ -158,7 +158,7 @@ impl Command {
             Self::Next(arguments) => next::run(&arguments, sources, terminal),
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
             Self::Session(arguments) => session::run(&arguments, sources, terminal),
-            Self::Token(arguments) => token::run(&arguments, terminal),
+            Self::Token(arguments) => token::run(&arguments, sources, terminal),
             Self::Run(arguments) => run::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
             Self::Schema(arguments) => schema::run(&arguments, terminal),

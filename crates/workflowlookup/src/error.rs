@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use workflow::Finding;
 
+use crate::access::Right;
 use crate::sessions::{Denied, Standing};
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -22,6 +23,13 @@ pub(crate) enum Refusal {
     /// The store of sessions cannot be used, now or at all.
     #[error("{details}")]
     Store { details: String, hint: Option<String> },
+    /// A token that is good for something else.
+    #[error("this needs a token with the right `{needed}`, and {}", shown(*has))]
+    Right { needed: Right, has: Option<Right> },
+    #[error("there is no token `{name}`")]
+    TokenNotFound { name: String },
+    #[error("there is a token `{name}` already")]
+    TokenExists { name: String },
     #[error("there is no session `{id}`")]
     SessionNotFound { id: String },
     /// Not as the session stands.
@@ -70,8 +78,11 @@ impl Refusal {
             Self::WorkflowNotFound { .. } => (-32001, "Workflow not found"),
             Self::InvalidWorkflow { .. } => (-32002, "Invalid workflow"),
             Self::Storage { .. } | Self::Store { .. } => (-32006, "Storage error"),
-            Self::Security { .. } => (-32007, "Security error"),
-            Self::MalformedId { .. } | Self::InvalidParams { .. } => (-32602, "Invalid params"),
+            Self::Security { .. } | Self::Right { .. } => (-32007, "Security error"),
+            Self::MalformedId { .. }
+            | Self::InvalidParams { .. }
+            | Self::TokenNotFound { .. }
+            | Self::TokenExists { .. } => (-32602, "Invalid params"),
             Self::SessionNotFound { .. } => (-32005, "State error"),
             Self::Session { why: Denied::Engine(refusal), .. } | Self::Engine { refusal, .. } => {
                 engine_code(refusal)
@@ -88,7 +99,12 @@ impl Refusal {
             Self::InvalidWorkflow { id, findings } => {
                 json!({"workflowId": id, "findings": findings})
             }
-            Self::MalformedId { .. } => json!({"details": self.to_string()}),
+            Self::MalformedId { .. } | Self::TokenNotFound { .. } | Self::TokenExists { .. } => {
+                json!({"details": self.to_string()})
+            }
+            Self::Right { needed, has } => {
+                json!({"details": self.to_string(), "needed": needed, "right": has})
+            }
             Self::SessionNotFound { id } => json!({"sessionId": id}),
             Self::Session { why, at } => {
                 let mut data = at.data();
@@ -116,7 +132,10 @@ impl Refusal {
                 Engine::WrongRevision { given, current } => {
                     json!({"revision": given, "currentRevision": current})
                 }
-                Engine::NotWaiting | Engine::TooLarge { .. } | Engine::Reserved { .. } => {
+                Engine::NotWaiting
+                | Engine::StrictGate
+                | Engine::TooLarge { .. }
+                | Engine::Reserved { .. } => {
                     json!({"details": refusal.to_string()})
                 }
                 Engine::UnusableCriteria { step, details } => {
@@ -152,6 +171,19 @@ impl Refusal {
             Self::SessionNotFound { .. } => {
                 Some("`workflowlookup session list` shows what there is".to_owned())
             }
+            Self::TokenNotFound { .. } => {
+                Some("`workflowlookup token list` shows what there is".to_owned())
+            }
+            Self::TokenExists { name } => Some(format!(
+                "choose another name, or end it with `workflowlookup token revoke {name}`"
+            )),
+            Self::Right { needed, .. } => {
+                let how = format!("`workflowlookup token new NAME --right {needed}` makes one");
+                Some(how)
+            }
+            Self::Session {
+                why: Denied::Engine(refusal @ engine::Refusal::StrictGate), ..
+            } => refusal.hint(),
             Self::Session { at, .. } => Some(at.to_string()),
             Self::Store { hint, .. } | Self::InvalidParams { hint, .. } => hint.clone(),
             Self::Engine {
@@ -174,8 +206,16 @@ fn engine_code(refusal: &engine::Refusal) -> (i32, &'static str) {
         | Engine::NotCurrent { .. }
         | Engine::WrongRevision { .. }
         | Engine::NotWaiting => (-32005, "State error"),
+        Engine::StrictGate => (-32007, "Security error"),
         Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
         Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
+    }
+}
+
+fn shown(right: Option<Right>) -> String {
+    match right {
+        Some(right) => format!("yours has `{right}`"),
+        None => "you have shown none".to_owned(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The binary: arguments in, an exit status out. What a command does is in `cli/`, one file each; what
 //! an answer is, in `app`.
 
+mod access;
 mod app;
+mod audit;
 mod auth;
 mod bundled;
 mod cli;

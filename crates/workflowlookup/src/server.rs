@@ -1,6 +1,7 @@
 //! The product as an MCP server: what it offers, and who carries out the calls.
 
 mod catalogue;
+mod endpoints;
 mod host;
 pub(crate) mod http;
 mod live;

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Checker;
-use store::limits::CONNECTIONS;
 use store::sessions::Sessions;
 use store::{Mark, Store};
 
+use crate::access::Who;
+use crate::audit::Audit;
 use crate::error::Refusal;
 
 mod denied;
+mod gates;
 mod key_file;
 mod place;
 mod signer;
@@ -21,18 +23,34 @@ mod tally;
 use key_file::MasterKey;
 
 pub(crate) use denied::{Denied, Standing, from_store, refusal};
+pub(crate) use gates::{Gates, Ruling};
 pub(crate) use place::{KeyPlace, Place, StoreUrl, state_folder};
 pub(crate) use signer::{Asked, Gate, Signer};
 pub(crate) use tally::{Beginning, Ruled, Tally};
+
+/// How sessions are served.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Serving {
+    /// How many connections a store that is a server is asked for.
+    pub(crate) connections: usize,
+    pub(crate) gates: Gates,
+}
+
+impl Default for Serving {
+    /// As a command does, which asks one thing after the other.
+    fn default() -> Self {
+        Self { connections: 2, gates: Gates::default() }
+    }
+}
 
 /// Sessions that are opened once, and only if somebody asks.
 #[derive(Debug)]
 pub(crate) struct LazySessions {
     place: Option<Place>,
     checker: Arc<Checker>,
-    /// How many connections a server is asked for.
-    connections: usize,
+    serving: Serving,
     tally: Arc<Tally>,
+    audit: Arc<Audit>,
     open: Mutex<Option<Arc<Open>>>,
 }
 
@@ -46,6 +64,8 @@ pub(crate) struct Open {
     /// on.
     pub(crate) opened_at: Option<Mark>,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) gates: Gates,
 }
 
 impl Open {
@@ -57,20 +77,18 @@ impl Open {
 
 impl LazySessions {
     /// No place: there is no folder to keep them in.
-    pub(crate) fn new(place: Option<Place>, checker: Arc<Checker>) -> Self {
-        Self {
-            place,
-            checker,
-            connections: CONNECTIONS,
-            tally: Arc::default(),
-            open: Mutex::default(),
-        }
+    pub(crate) fn new(
+        place: Option<Place>,
+        checker: Arc<Checker>,
+        audit: Audit,
+        serving: Serving,
+    ) -> Self {
+        let (audit, tally) = (Arc::new(audit), Arc::default());
+        Self { place, checker, serving, tally, audit, open: Mutex::default() }
     }
 
-    /// The same with so many connections to a server.
-    pub(crate) fn with_connections(mut self, connections: usize) -> Self {
-        self.connections = connections;
-        self
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// Opens them, and makes the file where there is none. What fails is tried again with the next call.
@@ -83,7 +101,9 @@ impl LazySessions {
         let chain_key = Some(key.for_chain());
         let store = match &place.store {
             StoreUrl::Sqlite(path) => Store::open(path, chain_key),
-            StoreUrl::Postgres(address) => Store::connect(address, chain_key, self.connections),
+            StoreUrl::Postgres(address) => {
+                Store::connect(address, chain_key, self.serving.connections)
+            }
         };
         let store = store.map_err(|error| no_store(place, &error))?;
         let opened_at = match store.is_remote() {
@@ -91,8 +111,15 @@ impl LazySessions {
             false => Some(store.mark().map_err(|error| from_store(&error))?),
         };
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
-        let (signer, tally) = (key.signer(), Arc::clone(&self.tally));
-        let made = Arc::new(Open { sessions, signer, user: user(), opened_at, tally });
+        let made = Arc::new(Open {
+            sessions,
+            signer: key.signer(),
+            user: user(),
+            opened_at,
+            tally: Arc::clone(&self.tally),
+            audit: Arc::clone(&self.audit),
+            gates: self.serving.gates,
+        });
         *open = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -122,14 +149,26 @@ impl LazySessions {
         if self.opened().is_some() || is_there() { self.get().map(Some) } else { Ok(None) }
     }
 
-    /// For a call about one session: where there is no file, it is not there either.
-    pub(crate) fn holding(&self, id: &str) -> Result<Arc<Open>, Refusal> {
-        self.get_if_any()?.ok_or_else(|| Refusal::SessionNotFound { id: id.to_owned() })
+    /// For a call about one session that they may see: where there is no file, it is not there either.
+    pub(crate) fn seen_by(&self, who: &Who, id: &str, wanted: &str) -> Result<Arc<Open>, Refusal> {
+        let Some(open) = self.get_if_any()? else {
+            who.finds_none(id, wanted, &self.audit);
+            return Err(Refusal::SessionNotFound { id: id.to_owned() });
+        };
+        open.see(who, id, wanted)?;
+        Ok(open)
     }
 
     /// Whether a call about sessions has to wait for a network.
     pub(crate) fn are_remote(&self) -> bool {
         matches!(&self.place, Some(Place { store: StoreUrl::Postgres(_), .. }))
+    }
+
+    /// Whether this is a session of theirs that we have in memory: nobody has to be asked about it.
+    pub(crate) fn knows(&self, who: &Who, id: &str) -> bool {
+        let Some(open) = self.opened() else { return false };
+        let session = open.sessions.in_memory(id);
+        session.is_some_and(|session| *session.owner == *who.owner(&open))
     }
 
     /// If they have been opened already.
@@ -218,7 +257,7 @@ pub(crate) fn new_id() -> Result<String, Refusal> {
 }
 
 /// Who we work for: the local user.
-fn user() -> String {
+pub(crate) fn user() -> String {
     whoami::username().unwrap_or_else(|_| "somebody".to_owned())
 }
 

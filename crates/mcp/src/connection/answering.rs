@@ -1,7 +1,5 @@
 //! The client's answers to what it was asked, and questions that are taken back.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -21,6 +19,7 @@ impl Connection {
         let Ok(id) = serde_json::from_str::<String>(id.as_json()) else {
             return;
         };
+        let caller = self.caller();
         let mut waiting = self.pending.iter_mut();
         let Some((ticket, pending)) = waiting.find(|(_, pending)| {
             pending.asking.as_ref().is_some_and(|asking| asking.has_asked(&id))
@@ -34,7 +33,7 @@ impl Connection {
             actions.push(Action::Warn(warning.to_owned()));
         }
         if let Some(asking) = pending.asking.take_if(|asking| asking.is_answered()) {
-            actions.push(pending.call_again(*ticket, asking, self.principal.clone()));
+            actions.push(pending.call_again(*ticket, asking, caller));
         }
     }
 
@@ -52,8 +51,7 @@ impl Connection {
         let given = [(name.to_owned(), answer.unwrap_or(Answer::Cancelled))].into();
         let answers = Answers { given, state: Some(state.to_owned()) };
         self.counter += 1;
-        let principal = self.principal.clone();
-        let caller = Caller { abilities: self.abilities, principal, ..Caller::default() };
+        let caller = Caller { abilities: self.abilities, ..self.caller() };
         let call = Call::Settle { answers };
         actions.push(Action::Call { ticket: Ticket(self.counter), call, caller });
     }
@@ -61,13 +59,20 @@ impl Connection {
     /// Whoever was asked for this call has taken too long: the questions are taken back, and the call is made
     /// again with the answers that there are.
     pub fn give_up(&mut self, ticket: Ticket, actions: &mut Vec<Action>) {
+        let caller = self.caller();
         let Some(pending) = self.pending.get_mut(&ticket) else {
             return;
         };
         if let Some(asking) = pending.asking.take() {
             actions.extend(taken_back(&asking));
-            actions.push(pending.call_again(ticket, asking, self.principal.clone()));
+            actions.push(pending.call_again(ticket, asking, caller));
         }
+    }
+
+    /// Who makes calls here.
+    pub(super) fn caller(&self) -> Caller {
+        let (principal, scope) = (self.principal.clone(), self.scope.clone());
+        Caller { principal, scope, ..Caller::default() }
     }
 
     /// The calls whose client is being asked about a resource.
@@ -102,11 +107,11 @@ pub(super) fn taken_back(asking: &Asking) -> impl Iterator<Item = Action> {
 }
 
 impl Pending {
-    fn call_again(&self, ticket: Ticket, asking: Asking, principal: Option<Arc<str>>) -> Action {
+    fn call_again(&self, ticket: Ticket, asking: Asking, caller: Caller) -> Action {
         let (call, answers) = asking.finish();
         let (abilities, wants_progress) = (self.abilities, self.telling.is_some());
         let (answers, traced) = (Some(answers), self.traced.clone());
-        let caller = Caller { abilities, principal, wants_progress, answers, traced };
+        let caller = Caller { abilities, wants_progress, answers, traced, ..caller };
         Action::Call { ticket, call, caller }
     }
 }

@@ -31,10 +31,10 @@ impl Connection {
         let traced = self.server.traces.then(traced);
         let caller = Caller {
             abilities,
-            principal: self.principal.clone(),
             wants_progress: telling.is_some(),
             answers,
             traced: traced.clone(),
+            ..self.caller()
         };
         let asking = None;
         let pending =

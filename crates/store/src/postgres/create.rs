@@ -21,6 +21,8 @@ pub(super) const CREATE: &str = "WITH pinned AS (
         SELECT $3, $4, $5, $6, $7, $1, $8, $9, $10, $11, $12, $8, 1, $13, $14
         WHERE NOT EXISTS (SELECT 1 FROM definitions WHERE hash = $1 AND text <> $2)
         ON CONFLICT DO NOTHING RETURNING number, owner
+    ), shared AS (
+        INSERT INTO shares (session, principal) SELECT DISTINCT number, name FROM begun, unnest($21::text[]) name
     )
     INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
     SELECT number, 1, $8, $15, $16, $17, $18, $19, array_to_tsvector($20::text[] || ('o' || left(encode(sha256(convert_to(owner, 'UTF8')), 'hex'), 32))) FROM begun
@@ -71,6 +73,7 @@ pub(super) async fn create(
                 &link_bytes,
                 &first.body,
                 &words,
+                &session.shared_with,
             ],
         )
         .await?;

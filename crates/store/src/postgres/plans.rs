@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use private_postgres::Database;
 
 use super::{
-    append, changes, create, documents, ended, import, list, prune, read, search, tips, verify,
-    watch,
+    append, changes, create, documents, ended, import, list, prune, read, search, shares, tips,
+    verify, watch,
 };
 use crate::{Address, Store};
 
@@ -49,6 +49,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("Prune: old sessions", prune::OLD),
     ("Prune: their events", prune::DELETE_EVENTS),
     ("Prune: their snapshots", prune::DELETE_SNAPSHOTS),
+    ("Prune: their shares", prune::DELETE_SHARES),
     ("Prune: themselves", prune::DELETE_SESSIONS),
     ("How many are old", prune::COUNT),
     ("Remove definitions", prune::FORGET_DEFINITIONS),
@@ -59,6 +60,11 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("Verify: the start", verify::START),
     ("Verify: events", verify::LINKS),
     ("Verify: the snapshot", verify::SNAPSHOT),
+    ("Share a session", shares::ADD),
+    ("Share it no more", shares::REMOVE),
+    ("Whether it is shared with somebody", shares::HAS),
+    ("With whom it is shared", shares::OF_SESSION),
+    ("What is shared with somebody", shares::WITH_PRINCIPAL),
     ("A document", documents::READ),
     ("The first of its name", documents::FIRST),
     ("The next", documents::REPLACE),

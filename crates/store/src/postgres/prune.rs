@@ -15,6 +15,7 @@ pub(super) const OLD: &str = "SELECT number, definition FROM sessions WHERE fini
     ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED";
 pub(super) const DELETE_EVENTS: &str = "DELETE FROM events WHERE session = ANY($1)";
 pub(super) const DELETE_SNAPSHOTS: &str = "DELETE FROM snapshots WHERE session = ANY($1)";
+pub(super) const DELETE_SHARES: &str = "DELETE FROM shares WHERE session = ANY($1)";
 pub(super) const DELETE_SESSIONS: &str = "DELETE FROM sessions WHERE number = ANY($1)";
 pub(super) const COUNT: &str = "SELECT count(*) FROM sessions WHERE finished < $1";
 /// Apart from the sessions: where somebody begins one with it at this moment, the reference between the tables stops us.
@@ -44,7 +45,7 @@ async fn remove(client: &Client, pruning: &Pruning) -> Result<Vec<String>, Failu
     let statement = client.prepare_cached(OLD).await?;
     let rows = client.query(&statement, &[&signed(pruning.older_than), &limit]).await?;
     let numbers = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
-    for sql in [DELETE_EVENTS, DELETE_SNAPSHOTS, DELETE_SESSIONS] {
+    for sql in [DELETE_EVENTS, DELETE_SNAPSHOTS, DELETE_SHARES, DELETE_SESSIONS] {
         let statement = client.prepare_cached(sql).await?;
         client.execute(&statement, &[&numbers]).await?;
     }

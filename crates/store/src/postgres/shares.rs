@@ -20,7 +20,8 @@ pub(super) const REMOVE: &str = "DELETE FROM shares h USING sessions s
     WHERE s.id = $1 AND h.session = s.number AND h.principal = $2";
 pub(super) const HAS: &str = "SELECT 1 FROM sessions s JOIN shares h ON h.session = s.number
     WHERE s.id = $1 AND h.principal = $2";
-pub(super) const OF_SESSION: &str = "SELECT h.principal FROM sessions s LEFT JOIN shares h ON h.session = s.number
+pub(super) const OF_SESSION: &str =
+    "SELECT h.principal FROM sessions s LEFT JOIN shares h ON h.session = s.number
     WHERE s.id = $1 ORDER BY h.principal LIMIT $2";
 /// The newest sessions first: their numbers are the order in which they were begun.
 pub(super) const WITH_PRINCIPAL: &str = concat!(
@@ -72,7 +73,7 @@ async fn of(attempt: Attempt<'_>, session: &str) -> Result<Vec<String>, Failure>
     Ok(names.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-pub(super) struct Shared {
+pub(super) struct SharedWith {
     pub(super) principal: String,
     pub(super) statuses: Vec<Status>,
     pub(super) limit: usize,
@@ -81,9 +82,9 @@ pub(super) struct Shared {
 /// Looks at no more than [`PAGE_MAX`] shares, the newest sessions'.
 pub(super) async fn shared_with(
     attempt: Attempt<'_>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedWith>,
 ) -> Result<Vec<Meta>, Failure> {
-    let Shared { principal, statuses, limit } = &*shared;
+    let SharedWith { principal, statuses, limit } = &*shared;
     let statement = attempt.client.prepare_cached(WITH_PRINCIPAL).await?;
     let rows = attempt.client.query(&statement, &[principal, &rows_max(PAGE_MAX)]).await?;
     let mut found = rows.iter().map(meta).collect::<Result<Vec<Meta>, Failure>>()?;

@@ -6,6 +6,7 @@ use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::model::{Created, Definition, Head, NewEvent, NewSession, Version};
 use crate::sqlite::append::{Place, insert_event};
+use crate::sqlite::shares;
 
 pub(crate) const BY_KEY: &str = "SELECT id FROM sessions WHERE owner = ?1 AND key = ?2";
 pub(crate) const EXISTS: &str = "SELECT 1 FROM sessions WHERE id = ?1";
@@ -104,6 +105,7 @@ pub(crate) fn insert<'a>(
     }
     let seal = chain.seal(&last, &session.id, version, head, touched);
     connection.prepare_cached(UPDATE_SEAL)?.execute(params![number, seal])?;
+    session.shared_with.iter().try_for_each(|name| shares::add(connection, number, name))?;
     Ok(())
 }
 

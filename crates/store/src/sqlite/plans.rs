@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 use super::{
-    append, changes, create, documents, ended, index, list, prune, read, schema, search, verify,
+    append, changes, create, documents, ended, index, list, prune, read, schema, search, shares,
+    verify,
 };
 use crate::chain::Chain;
 
@@ -48,6 +49,7 @@ fn no_statement_scans_a_table() {
         prune::DELETE_WORDS,
         prune::DELETE_EVENTS,
         prune::DELETE_SNAPSHOT,
+        prune::DELETE_SHARES,
         prune::DELETE_SESSION,
         prune::DELETE_DEFINITION,
         read::META,
@@ -59,6 +61,11 @@ fn no_statement_scans_a_table() {
         read::DEFINITION,
         search::MATCHES,
         search::META_BY_NUMBER,
+        shares::ADD,
+        shares::REMOVE,
+        shares::HAS,
+        shares::OF_SESSION,
+        shares::WITH_PRINCIPAL,
         verify::ROOT,
         verify::LINKS,
         verify::SNAPSHOT_SEAL,

@@ -16,6 +16,7 @@ pub(crate) const DELETE_WORDS: &str =
     "DELETE FROM words WHERE rowid IN (SELECT id FROM events WHERE session = ?1)";
 pub(crate) const DELETE_EVENTS: &str = "DELETE FROM events WHERE session = ?1";
 pub(crate) const DELETE_SNAPSHOT: &str = "DELETE FROM snapshots WHERE session = ?1";
+pub(crate) const DELETE_SHARES: &str = "DELETE FROM shares WHERE session = ?1";
 pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE number = ?1";
 pub(crate) const DELETE_DEFINITION: &str = "DELETE FROM definitions WHERE hash = ?1
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE definition = ?1)";
@@ -31,7 +32,7 @@ pub(crate) fn prune(connection: &Connection, pruning: &Pruning) -> Result<usize,
     // Their words are then in one place.
     index(connection)?;
     for (number, definition) in &finished {
-        for sql in [DELETE_WORDS, DELETE_EVENTS, DELETE_SNAPSHOT, DELETE_SESSION] {
+        for sql in [DELETE_WORDS, DELETE_EVENTS, DELETE_SNAPSHOT, DELETE_SHARES, DELETE_SESSION] {
             connection.prepare_cached(sql)?.execute([number])?;
         }
         connection.prepare_cached(DELETE_DEFINITION)?.execute([definition])?;

@@ -12,7 +12,38 @@ use crate::verify::Flaw;
 /// What [`meta_of`] reads.
 macro_rules! meta_columns {
     () => {
-        "id, key, owner, workflow, goal, definition, created, touched, version, status, step, revision, number"
+        meta_columns!("")
+    };
+    // Of a table that has another name in the statement.
+    ($of:literal) => {
+        concat!(
+            $of,
+            "id, ",
+            $of,
+            "key, ",
+            $of,
+            "owner, ",
+            $of,
+            "workflow, ",
+            $of,
+            "goal, ",
+            $of,
+            "definition, ",
+            $of,
+            "created, ",
+            $of,
+            "touched, ",
+            $of,
+            "version, ",
+            $of,
+            "status, ",
+            $of,
+            "step, ",
+            $of,
+            "revision, ",
+            $of,
+            "number"
+        )
     };
 }
 pub(crate) use meta_columns;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::backend::{Done, Ending, Pruning, Replacing};
+use crate::backend::{Done, Ending, Pruning, Replacing, Sharing};
 use crate::chain::Chain;
 use crate::error::Error;
 use crate::import::Incoming;
@@ -25,6 +25,7 @@ use crate::sqlite::import::import;
 use crate::sqlite::index::index;
 use crate::sqlite::prune::prune;
 use crate::sqlite::schema;
+use crate::sqlite::shares::share;
 
 pub(crate) enum Write {
     Create(Box<NewSession>, Done<Created>),
@@ -34,6 +35,7 @@ pub(crate) enum Write {
     Index(Done<()>),
     End(Ending, Done<()>),
     Replace(Replacing, Done<bool>),
+    Share(Sharing, Done<()>),
 }
 
 /// A write that was tried, waiting for the commit.
@@ -116,7 +118,7 @@ impl Write {
             Self::Append(_, done) => done(Err(error)),
             Self::Import(_, done) => done(Err(error)),
             Self::Prune(_, done) => done(Err(error)),
-            Self::Index(done) | Self::End(_, done) => done(Err(error)),
+            Self::Index(done) | Self::End(_, done) | Self::Share(_, done) => done(Err(error)),
             Self::Replace(_, done) => done(Err(error)),
         }
     }
@@ -130,6 +132,7 @@ impl Write {
             Self::Index(done) => Tried::new(index(connection), done),
             Self::End(ending, done) => Tried::new(end(connection, &ending), done),
             Self::Replace(replacing, done) => Tried::new(replace(connection, &replacing), done),
+            Self::Share(sharing, done) => Tried::new(share(connection, &sharing), done),
         }
     }
 }

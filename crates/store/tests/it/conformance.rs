@@ -1,6 +1,8 @@
 //! What every backend of the store must do. Each function gets an empty store; `conformance!` puts a backend under all
 //! of them.
 
+mod shares;
+
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
@@ -13,6 +15,8 @@ use store::{
 };
 
 use crate::{append, assert_sound, complete, event, fill, running, session};
+
+pub(crate) use shares::*;
 
 /// Makes a test of each function below, on a store that the factory makes and keeps alive. What stands in brackets is put
 /// in front of each.
@@ -50,6 +54,9 @@ macro_rules! conformance {
             an_ended_handshake_is_remembered_for_its_time
             a_document_is_replaced_by_who_knows_it
             sessions_are_counted
+            a_session_is_shared_until_it_is_not
+            what_is_shared_with_somebody_is_listed
+            shares_are_bounded
         }
     };
     ($how:tt $factory:expr; $($name:ident)*) => {

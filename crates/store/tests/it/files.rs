@@ -46,7 +46,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let error = Store::open(&path, Some(Key::new(KEY))).unwrap_err();
-    assert_eq!(error, Error::Newer { found: 99, known: 2 });
+    assert_eq!(error, Error::Newer { found: 99, known: 3 });
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -58,7 +58,8 @@ fn an_older_format_is_brought_up_to_date() {
     let store = open(&path);
     store.create_now(session("a")).unwrap();
     drop(store);
-    let older = "DROP TABLE ended; PRAGMA user_version = 1";
+    let older =
+        "DROP TABLE ended; DROP TABLE shares; DROP TABLE documents; PRAGMA user_version = 1";
     Connection::open(&path).unwrap().execute_batch(older).unwrap();
     let store = open(&path);
     assert_sound(&store, "a");
@@ -66,6 +67,8 @@ fn an_older_format_is_brought_up_to_date() {
     assert_eq!(store.has_ended(&[1; 16]), Ok(false));
     assert_eq!(store.end_handshake([1; 16], 20, 10), Ok(()));
     assert_eq!(open(&path).has_ended(&[1; 16]), Ok(true), "every store of the file knows");
+    assert_eq!(store.share("a", "bob", true), Ok(()));
+    assert_eq!(open(&path).is_shared("a", "bob"), Ok(true));
     let made = |name: &str| {
         let connection = Connection::open(folder.path().join(name)).unwrap();
         let sql =

@@ -52,6 +52,7 @@ fn session(id: &str) -> NewSession {
         id: id.to_owned(),
         key: None,
         owner: "ann".to_owned(),
+        shared_with: Vec::new(),
         workflow: "tidy-up".to_owned(),
         goal: "tidy the cellar".to_owned(),
         definition: Definition { hash: "d1".to_owned(), text: "{\"id\":\"tidy-up\"}".to_owned() },

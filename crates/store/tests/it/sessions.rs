@@ -44,7 +44,8 @@ impl World {
 fn start(id: &str) -> Start {
     let context = json!({"whom": "Ada"}).as_object().unwrap().clone();
     let goal = Some("a letter".to_owned());
-    Start { id: id.to_owned(), owner: "me".to_owned(), key: None, goal, context, time: 1 }
+    let (id, owner) = (id.to_owned(), "me".to_owned());
+    Start { id, owner, goal, context, time: 1, ..Start::default() }
 }
 
 fn submission(step: &str, output: &str) -> Submission {
@@ -147,7 +148,7 @@ fn going_back_keeps_the_history_and_a_copy_goes_its_own_way() {
     sessions.advance("s1", 0, &submission("write", "Dear Ada"), 2).unwrap();
     let never = sessions.rewind("s1", 1, "file", "why not", 3);
     assert!(matches!(never, Err(Error::NeverThere { .. })), "what comes later is not told");
-    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 4 };
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), time: 4, ..NewIds::default() };
     let copy = sessions.fork("s1", 1, "send", "another try", ids.clone()).unwrap();
     assert_eq!((copy.state.revision, copy.state.step.as_deref()), (0, Some("send")));
     let back = sessions.rewind("s1", 1, "write", "the wrong Ada", 3).unwrap();
@@ -265,7 +266,7 @@ fn a_gate_is_not_taken_back_by_what_an_agent_reports() {
     assert_eq!(jump("s1", 1, false), Verdict::Waiting, "the answer was no");
     sessions.rewind("s1", 1, "jump", "once more", 4).unwrap();
     assert_eq!(jump("s1", 2, false), Verdict::Waiting, "also after going back");
-    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 5 };
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), time: 5, ..NewIds::default() };
     sessions.fork("s1", 2, "jump", "a copy", ids).unwrap();
     assert_eq!(jump("s2", 0, false), Verdict::Waiting, "and in a copy");
     sessions.approve("s1", 7, &decision(None), 6).unwrap();
@@ -310,7 +311,7 @@ fn a_full_session_says_so_and_leaves_room_for_a_decision() {
     assert_eq!(place(&sessions, "s1"), (2, Some("file".to_owned()), false));
     let full = sessions.advance("s1", 2, &submission("file", "filed"), 7);
     assert!(matches!(full, Err(Error::Full { .. })), "{full:?}");
-    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 8 };
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), time: 8, ..NewIds::default() };
     sessions.fork("s1", 2, "file", "it is full", ids).unwrap();
     sessions.advance("s2", 0, &submission("file", "filed"), 9).unwrap();
 }
@@ -347,7 +348,7 @@ fn finished_steps_are_summed_up_without_what_was_superseded() {
     let anew = vec!["write: Dear Ada".to_owned(), "send: by pigeon".to_owned()];
     assert_eq!(summary(&sessions, "s1", 10), (anew, false));
     // A copy knows what came before it, for as long as that is there.
-    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), key: None, time: 6 };
+    let ids = NewIds { id: "s2".to_owned(), owner: "me".to_owned(), time: 6, ..NewIds::default() };
     sessions.fork("s1", 5, "send", "by both", ids).unwrap();
     assert_eq!(summary(&sessions, "s2", 10), (written, false));
     advance("s1", 5, "file", "filed");
@@ -409,6 +410,7 @@ fn a_session_travels_and_is_doubted() {
 const OLD: &[(&str, u64, Option<&str>)] = &[
     (include_str!("../logs/session-1.json"), 10, None),
     (include_str!("../logs/session-1-copy.json"), 0, Some("survey")),
+    (include_str!("../logs/session-strict.json"), 3, Some("file-it")),
 ];
 
 #[test]
@@ -423,12 +425,16 @@ fn old_sessions_are_replayed_and_go_on() {
         let session = sessions.open(id).unwrap();
         assert_eq!((session.state.revision, session.state.step.as_deref()), (*revision, *step));
         assert!(engine::view(&session.workflow, &session.state).is_ok());
+        assert_eq!(session.state.strict, text.contains("\"strict\": true"));
         let again = sessions.store().export(id).unwrap();
         let (again, then) = (json!(again), json!(log));
         assert_eq!(again, then, "and out again it is the same");
         if let Some(step) = step {
             let output = submission(step, "three beds");
-            assert_eq!(sessions.advance(id, 0, &output, 9).unwrap().verdict, Verdict::Accepted);
+            assert_eq!(
+                sessions.advance(id, *revision, &output, 9).unwrap().verdict,
+                Verdict::Accepted
+            );
         } else {
             // The last thing that was done could be done anew.
             sessions.rewind(id, *revision, "report", "once more", 9).unwrap();

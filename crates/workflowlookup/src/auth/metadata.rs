@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::oauth::ResourceServer;
+use crate::access::Right;
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
@@ -13,8 +14,13 @@ pub(super) fn document(resource: &str, oauth: &ResourceServer) -> Value {
         "bearer_methods_supported": ["header"],
         "resource_name": "workflowlookup",
     });
+    // A client that is not told in a challenge which scopes to ask for asks for all that stand here, and a token with two
+    // rights is refused. So they only stand here where a challenge names others.
     if !oauth.scopes().is_empty() {
-        document["scopes_supported"] = json!(oauth.scopes());
+        let rights = Right::ALL.map(Right::scope);
+        let required = oauth.scopes().iter().map(String::as_str);
+        let others = rights.into_iter().filter(|right| !required.clone().any(|own| own == *right));
+        document["scopes_supported"] = required.clone().chain(others).collect();
     }
     document
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Principal;
 use super::denied::{Denied, Why};
+use crate::access::Right;
 use crate::error::Refusal;
 
 mod address;
@@ -228,10 +229,11 @@ impl ResourceServer {
             let reason = "the token is not good for this: it lacks a scope";
             return Err(Denied::new(Why::Scope, reason));
         }
+        let right = right(&granted)?;
         let name = format!("{}#{subject}", self.oauth.issuer).into();
         // A number that is too large becomes the largest one.
         let until = claims.exp.map(|seconds| (seconds * 1000.0) as u64);
-        Ok(Principal { name, until })
+        Ok(Principal { name, right, until })
     }
 }
 
@@ -247,6 +249,23 @@ fn reason(error: &Error) -> &'static str {
         ErrorKind::InvalidAudience => "the token is made out to somebody else",
         ErrorKind::MissingRequiredClaim(_) => "the token lacks `exp`, `iss`, `aud` or `sub`",
         _ => "the token cannot be read",
+    }
+}
+
+/// What the scopes of a token make it good for. Whoever works does not decide, and the other way round, so that a token
+/// for both is good for neither.
+fn right(granted: &[&str]) -> Result<Right, Denied> {
+    let mut rights = Right::ALL.into_iter().filter(|right| granted.contains(&right.scope()));
+    match (rights.next(), rights.next()) {
+        (None, _) => Ok(Right::Use),
+        (Some(right), None) => Ok(right),
+        (Some(one), Some(other)) => {
+            let (one, other) = (one.scope(), other.scope());
+            let reason = format!(
+                "the token has the scopes `{one}` and `{other}`, and may have one of them only"
+            );
+            Err(Denied::new(Why::Scope, reason))
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::access::Right;
 use crate::sessions::now;
 
 const RESOURCE: &str = "https://mcp.example/mcp";
@@ -29,7 +30,7 @@ async fn seen(authenticator: &Authenticator, header: Option<&str>) -> String {
 async fn tokens_of_our_own_need_no_issuer_and_tell_of_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
-    let (token, _) = TokenFile::new(path.clone()).make("ci", now(), None).unwrap();
+    let (token, _) = TokenFile::new(path.clone()).make("ci", Right::Use, now(), None).unwrap();
     let authenticator = Authenticator::new(Some(path), None).unwrap();
     authenticator.warm();
     assert_eq!(authenticator.not_ready(), None);
@@ -73,7 +74,10 @@ async fn an_issuer_is_told_of_where_there_is_one() {
       "resource": "https://mcp.example/mcp",
       "resource_name": "workflowlookup",
       "scopes_supported": [
-        "workflows"
+        "workflows",
+        "workflowlookup:use",
+        "workflowlookup:approve",
+        "workflowlookup:admin"
       ]
     }
     "#);

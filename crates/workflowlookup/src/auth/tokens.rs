@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::access::Right;
 use crate::error::Refusal;
 
 mod file;
@@ -39,6 +40,10 @@ pub(crate) struct Record {
     pub(crate) made: u64,
     /// None: it never expires.
     pub(crate) until: Option<u64>,
+    /// Left out where it is the first one that there was, so that earlier versions can read the file as long as they
+    /// understand all of it.
+    #[serde(default, skip_serializing_if = "Right::is_use")]
+    pub(crate) right: Right,
 }
 
 impl Record {
@@ -119,10 +124,16 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A token that nobody has yet, and what is kept of it.
-fn make(name: &str, now: u64, until: Option<u64>) -> Result<(String, Record), Refusal> {
+fn make(
+    name: &str,
+    right: Right,
+    now: u64,
+    until: Option<u64>,
+) -> Result<(String, Record), Refusal> {
     let id = random(ID_LENGTH)?;
     let token = format!("{PREFIX}{id}_{}", random(SECRET_LENGTH)?);
-    let record = Record { id, name: name.into(), hash: Hash::of(&token), made: now, until };
+    let (name, hash) = (name.into(), Hash::of(&token));
+    let record = Record { id, name, hash, made: now, until, right };
     Ok((token, record))
 }
 
@@ -141,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_token_is_known_by_its_form_and_kept_as_a_hash() {
-        let (token, record) = make("ci", 1, None).unwrap();
+        let (token, record) = make("ci", Right::Use, 1, None).unwrap();
         assert!(is_ours(&token));
         assert_eq!(id_of(&token), Some(&*record.id));
         assert!(record.hash.is(&Hash::of(&token)));
@@ -150,11 +161,22 @@ mod tests {
         assert!(!kept.contains(&token[token.len() - 52..]), "{kept}");
         assert!(!format!("{record:?}").contains(&String::from(record.hash.clone())));
         assert_eq!(serde_json::from_str::<Record>(&kept).unwrap(), record);
-        assert_ne!(make("ci", 1, None).unwrap().0, token);
+        assert_ne!(make("ci", Right::Use, 1, None).unwrap().0, token);
         for odd in ["", "wfl_", "wfl_a_b", &token[4..], &token.to_uppercase(), &format!("{token}0")]
         {
             assert_eq!(id_of(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_right_is_kept_where_it_is_not_the_first_one() {
+        let kept = |right| serde_json::to_string(&make("ci", right, 1, None).unwrap().1).unwrap();
+        assert!(!kept(Right::Use).contains("right"));
+        for right in Right::ALL {
+            assert_eq!(serde_json::from_str::<Record>(&kept(right)).unwrap().right, right);
+        }
+        let odd = kept(Right::Admin).replace("admin", "everything");
+        assert!(serde_json::from_str::<Record>(&odd).is_err(), "a right that is not known");
     }
 
     #[test]

@@ -114,10 +114,10 @@ fn begin(
     let start = Start {
         id: new_id()?,
         owner: open.user.clone(),
-        key: None,
         goal: arguments.goal.clone(),
         context,
         time: now(),
+        ..Start::default()
     };
     let session =
         open.sessions.start(workflow, start).map_err(|error| refusal(&workflow.id, error))?;

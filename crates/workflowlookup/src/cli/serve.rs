@@ -20,6 +20,7 @@ use crate::server::log::{self, Format, Level};
 use crate::server::observer::Observer;
 use crate::server::stdio::{self, Catalogue, WireLog};
 use crate::server::traces::{Endpoint, Tracer};
+use crate::sessions::Serving;
 
 /// Serve agents over MCP, on standard input and output or over HTTP
 ///
@@ -71,11 +72,12 @@ pub(crate) fn run(
     };
     let wire_log = open_log()?;
     log::begin(arguments.log_level, arguments.log_format);
-    let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
     let chosen = arguments.http.choose()?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
-    let host = Arc::new(Host::new(sources.serving(connections), observer));
+    let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
+    let serving = Serving { connections, gates: arguments.http.gates };
+    let host = Arc::new(Host::new(sources.serving(serving), observer));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),
         None => {

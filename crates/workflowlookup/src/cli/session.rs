@@ -18,6 +18,7 @@ mod list;
 mod prune;
 mod reject;
 mod ruling;
+mod share;
 mod show;
 mod story;
 mod verify;
@@ -42,6 +43,7 @@ enum Verb {
     Show(show::Arguments),
     Approve(approve::Arguments),
     Reject(reject::Arguments),
+    Share(share::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
     Verify(verify::Arguments),
@@ -56,6 +58,7 @@ impl Arguments {
             Verb::Verify(arguments) => arguments.json,
             Verb::Approve(_)
             | Verb::Reject(_)
+            | Verb::Share(_)
             | Verb::Export(_)
             | Verb::Import(_)
             | Verb::Prune(_) => false,
@@ -73,6 +76,7 @@ pub(crate) fn run(
         Verb::Show(arguments) => show::run(arguments, sources, terminal),
         Verb::Approve(arguments) => approve::run(arguments, sources, terminal),
         Verb::Reject(arguments) => reject::run(arguments, sources, terminal),
+        Verb::Share(arguments) => share::run(arguments, sources, terminal),
         Verb::Export(arguments) => export::run(arguments, sources, terminal),
         Verb::Import(arguments) => import::run(arguments, sources, terminal),
         Verb::Verify(arguments) => verify::run(arguments, sources, terminal),

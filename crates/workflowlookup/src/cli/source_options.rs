@@ -10,9 +10,10 @@ use etcetera::BaseStrategy;
 
 use super::{Terminal, terminal::YELLOW};
 use crate::app::{self, App};
+use crate::audit::Audit;
 use crate::bundled::BUNDLED;
 use crate::error::Refusal;
-use crate::sessions::{Place, StoreUrl};
+use crate::sessions::{Place, Serving, StoreUrl};
 
 /// Where sessions are kept, where no option says so: an address may have a password in it, which the list of processes
 /// would show.
@@ -33,6 +34,10 @@ pub(crate) struct SourceOptions {
     /// The key that sessions and handshakes are sealed with; otherwise WORKFLOWLOOKUP_KEY, or a file in the state folder
     #[arg(long, value_name = "FILE", global = true)]
     key_file: Option<PathBuf>,
+    /// Where decisions and refusals are noted; otherwise WORKFLOWLOOKUP_AUDIT_LOG, or a file in the state folder. `-` is
+    /// standard error
+    #[arg(long, value_name = "FILE", global = true)]
+    audit_log: Option<PathBuf>,
 }
 
 impl SourceOptions {
@@ -78,7 +83,9 @@ impl SourceOptions {
         let store = self.store.iter().flat_map(|store| ["--store".to_owned(), store.to_string()]);
         let key = self.key_file.iter();
         let key = key.flat_map(|key| ["--key-file".to_owned(), key.display().to_string()]);
-        store.chain(key).collect()
+        let audit = self.audit_log.iter();
+        let audit = audit.flat_map(|file| ["--audit-log".to_owned(), file.display().to_string()]);
+        store.chain(key).chain(audit).collect()
     }
 
     /// The same options for a process that starts in another folder.
@@ -89,6 +96,10 @@ impl SourceOptions {
             no_bundled: self.no_bundled,
             store: self.store.as_ref().map(StoreUrl::absolute).transpose()?,
             key_file: self.key_file.as_deref().map(std::path::absolute).transpose()?,
+            audit_log: match self.audit_log.as_deref() {
+                Some(path) if path != Path::new("-") => Some(std::path::absolute(path)?),
+                as_it_is => as_it_is.map(Path::to_owned),
+            },
         })
     }
 
@@ -114,17 +125,21 @@ impl SourceOptions {
 
     /// Leaves the loading for later.
     pub(crate) fn unloaded(&self) -> App {
-        self.serving(app::CONNECTIONS_OF_A_COMMAND)
+        self.serving(Serving::default())
     }
 
-    /// The same for a server, with so many connections to a store that is one.
-    pub(crate) fn serving(&self, store_connections: usize) -> App {
-        App::unloaded(self.sources(), self.place(), store_connections)
+    /// The same for a server.
+    pub(crate) fn serving(&self, serving: Serving) -> App {
+        App::unloaded(self.sources(), self.place(), self.audit(), serving)
+    }
+
+    pub(crate) fn audit(&self) -> Audit {
+        Audit::choose(self.audit_log.as_deref())
     }
 
     /// Loads everything, and leaves it to the caller to say what is missing.
     pub(crate) fn load(&self) -> App {
-        App::open(self.sources(), self.place())
+        App::open(self.sources(), self.place(), self.audit())
     }
 
     /// Loads everything, and says on standard error which folder that was asked for is not there.

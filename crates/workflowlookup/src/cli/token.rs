@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Ended, Terminal};
+use super::{Ended, SourceOptions, Terminal};
 use crate::auth::TokenFile;
 use crate::error::Refusal;
 use crate::sessions::state_folder;
@@ -13,10 +13,11 @@ mod list;
 mod new;
 mod revoke;
 
-/// Make, list and revoke the tokens that let agents in over HTTP
+/// Make, list and revoke the tokens that let agents and people in over HTTP
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup token new build-agent --expires 30d
+  workflowlookup token new anna --right approve
   workflowlookup token list
   workflowlookup token revoke build-agent")]
 pub(crate) struct Arguments {
@@ -65,11 +66,16 @@ impl TokensOption {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Ended {
+pub(crate) fn run(
+    arguments: &Arguments,
+    sources: &SourceOptions,
+    terminal: &mut Terminal,
+) -> Ended {
+    let audit = sources.audit();
     let file = TokenFile::new(arguments.file.path()?);
     match &arguments.verb {
-        Verb::New(arguments) => new::run(arguments, &file, terminal),
+        Verb::New(arguments) => new::run(arguments, &file, &audit, terminal),
         Verb::List(arguments) => list::run(arguments, &file, terminal),
-        Verb::Revoke(arguments) => revoke::run(arguments, &file, terminal),
+        Verb::Revoke(arguments) => revoke::run(arguments, &file, &audit, terminal),
     }
 }

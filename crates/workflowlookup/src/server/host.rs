@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp::{Call, Caller, Reference, Server, Transport};
+use mcp::{Call, Caller, Outcome, Reference, Server, Transport};
 
 use super::observer::Observer;
 use super::{catalogue, session_resources, tools, waiting};
+use crate::access::Who;
 use crate::app::App;
 use crate::server::tools::Asker;
 use mcp::Carried;
@@ -79,20 +80,24 @@ impl Host {
 }
 
 fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
+    let Some(who) = Who::of(&caller) else {
+        tracing::error!("what a caller may do cannot be said");
+        return Outcome::Fault.into();
+    };
     let snapshot = || app.snapshot();
     let outcome = match call {
         Call::Tool { name, arguments, is_method } => {
             let asker = if is_method { Asker::Method } else { Asker::Call };
-            return tools::call(app, name, &arguments, asker, caller);
+            return tools::call(app, name, &arguments, asker, caller, who);
         }
-        Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller),
+        Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller, &who),
         Call::ListResources { cursor } => {
-            let sessions = || session_resources::list(app);
+            let sessions = || session_resources::list(app, &who);
             catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)
         }
         Call::ListTemplates => catalogue::list_templates(),
         Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
-            session_resources::read(app, uri)
+            session_resources::read(app, &who, uri)
         }
         Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
         Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
@@ -102,7 +107,7 @@ fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
         Call::Complete { reference: Reference::Resource(template), argument, typed }
             if template.starts_with(session_resources::SCHEME) && argument == "id" =>
         {
-            session_resources::complete(app, &typed, catalogue::COMPLETIONS_MAX)
+            session_resources::complete(app, &who, &typed, catalogue::COMPLETIONS_MAX)
         }
         Call::Complete { reference, argument, typed } => {
             catalogue::complete(&snapshot(), &reference, &argument, &typed)

@@ -16,14 +16,19 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use transport::{Allowed, Denied, Feed, Limits, Options, Page, Principal, Service};
+use transport::{
+    Allowed, Denied, EndpointAnswer, EndpointRequest, Feed, Limits, Options, Page, Principal,
+    Service,
+};
 
 use super::Host;
+use super::endpoints;
 use super::host::changed;
-use super::live;
+use super::live::{self, Hearers};
 use super::metrics::Metrics;
 use super::stdio::loading::report;
 use super::stdio::{Direction, WireLog};
+use crate::access::Who;
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::error::Refusal;
@@ -260,7 +265,12 @@ impl Looker {
             // Whatever comes is news to whoever follows.
             *mark = Some(Mark::BEGINNING);
         }
-        if let Some(changed) = open.and_then(|open| live::since(&open, &mut mark)) {
+        // Who may hear of what is only looked up where somebody listens.
+        let hearers = match self.is_followed.load(Ordering::Relaxed) {
+            true => Hearers::Principals,
+            false => Hearers::Local,
+        };
+        if let Some(changed) = open.and_then(|open| live::since(&open, &mut mark, hearers)) {
             self.feed.tell(changed);
         }
     }
@@ -333,7 +343,9 @@ impl transport::Host for Adapter {
     }
 
     fn is_still_good(&self, principal: &Principal) -> bool {
-        self.door.authenticator().is_none_or(|known| known.is_still_good(&principal.name))
+        self.door
+            .authenticator()
+            .is_none_or(|known| known.is_still_good(&principal.name, &principal.scope))
     }
 
     fn is_ready(&self) -> bool {
@@ -352,7 +364,8 @@ impl transport::Host for Adapter {
             retry_after: denied.retry_after(),
             reason: denied.reason().to_owned(),
         })?;
-        Ok(Some(Principal { name: known.name, until: known.until }))
+        let scope = known.right.name().into();
+        Ok(Some(Principal { name: known.name, scope, until: known.until }))
     }
 
     fn touched(&self) {
@@ -370,6 +383,34 @@ impl transport::Host for Adapter {
         if !self.looker.is_patient() {
             self.looker.look();
         }
+    }
+
+    fn lets_anybody_in(&self) -> bool {
+        self.door.authenticator().is_none()
+    }
+
+    fn has_endpoint(&self, path: &str) -> bool {
+        endpoints::is_there(path)
+    }
+
+    fn answer(&self, request: EndpointRequest) -> EndpointAnswer {
+        let caller = Caller {
+            principal: Some(
+                request.principal.as_ref().map_or(ANYBODY.into(), |it| Arc::clone(&it.name)),
+            ),
+            scope: request.principal.as_ref().map(|it| Arc::clone(&it.scope)),
+            ..Caller::default()
+        };
+        let tokens = self.door.authenticator().and_then(Authenticator::token_file);
+        match Who::of(&caller) {
+            Some(who) => endpoints::answer(self.host.app(), &request, &who, tokens),
+            None => EndpointAnswer { status: 500, body: None },
+        }
+    }
+
+    fn turned_away(&self, method: &str, path: &str, status: u16, reason: &str) {
+        let audit = self.host.app().sessions().audit();
+        audit.turned_away(&format!("{method} {path}"), status, reason);
     }
 
     /// Where there is no store there is nothing that processes share, and none is made for this.

@@ -1,14 +1,15 @@
 //! Sessions change while clients look at them: by their own calls, by another client, by somebody at the command line.
 //! What has been written since the last look is told, whoever wrote it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp::{Changed, Connection};
+use mcp::{Audience, Changed, Connection, Private};
 use store::{Change, Mark, Status};
 
 use super::session_resources;
+use crate::access::Right;
 use crate::app::App;
 use crate::sessions::Open;
 
@@ -31,7 +32,7 @@ pub(crate) fn looking(app: App) -> impl FnMut(&Connection) -> Looked {
     move |connection| {
         look(&app, connection, |open| match app.sessions().are_remote() {
             true => elsewhere.get_or_insert_with(|| Elsewhere::begin(open)).seen(),
-            false => since(open, &mut mark),
+            false => since(open, &mut mark, Hearers::Local),
         })
     }
 }
@@ -67,7 +68,7 @@ impl Elsewhere {
         let looking = std::thread::Builder::new().name("looking".to_owned()).spawn(move || {
             let mut mark = None;
             while let Some(told) = told.upgrade() {
-                let changed = since(&open, &mut mark);
+                let changed = since(&open, &mut mark, Hearers::Local);
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 told.extend(changed);
                 // Whoever does not look for so long misses the oldest.
@@ -89,8 +90,17 @@ impl Elsewhere {
     }
 }
 
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hearers {
+    /// The local user, who may hear of everything.
+    Local,
+    /// Also principals, each of what they may see.
+    Principals,
+}
+
 /// What was written since the last look, whoever wrote it.
-pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
+pub(crate) fn since(open: &Open, mark: &mut Option<Mark>, hearers: Hearers) -> Option<Changed> {
     let store = open.sessions.store();
     let Some(since) = mark.as_ref().or(open.opened_at.as_ref()) else {
         *mark = store.mark().ok();
@@ -99,7 +109,7 @@ pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
     match store.changes(since) {
         Ok((now, changes)) => {
             *mark = Some(now);
-            (!changes.is_empty()).then(|| changed(open, &changes))
+            (!changes.is_empty()).then(|| changed(open, &changes, hearers))
         }
         Err(error) => {
             tracing::warn!("changes of sessions cannot be seen now: {error}");
@@ -109,26 +119,58 @@ pub(crate) fn since(open: &Open, mark: &mut Option<Mark>) -> Option<Changed> {
 }
 
 /// What this means for clients.
-fn changed(open: &Open, changes: &[Change]) -> Changed {
-    // A session is in the list from its beginning to its end, and again when somebody goes back.
-    let is_listed = |change: &Change| {
-        change.owner == open.user
-            && (change.status == Status::Complete
-                || ["started", "rewound"].contains(&&*change.kind))
-    };
+fn changed(open: &Open, changes: &[Change], hearers: Hearers) -> Changed {
     // Somebody has decided, or nobody has to any more.
     let is_settled = |change: &&Change| {
         change.status != Status::Waiting
             && ["approved", "declined", "rewound"].contains(&&*change.kind)
     };
-    let uris = |changes: &mut dyn Iterator<Item = &Change>| {
-        let sessions: BTreeSet<&str> = changes.map(|change| &*change.session).collect();
-        sessions.into_iter().map(session_resources::uri).collect()
-    };
+    let settled: BTreeSet<&str> =
+        changes.iter().filter(is_settled).map(|change| &*change.session).collect();
+    let mut sessions: BTreeMap<&str, (&Change, bool)> = BTreeMap::new();
+    for change in changes {
+        // A session is in the list from its beginning to its end, and again when somebody goes back.
+        let is_listed =
+            change.status == Status::Complete || ["started", "rewound"].contains(&&*change.kind);
+        sessions.entry(&change.session).or_insert((change, false)).1 |= is_listed;
+    }
     Changed {
-        resources: changes.iter().any(is_listed),
-        uris: uris(&mut changes.iter()),
-        settled: uris(&mut changes.iter().filter(is_settled)),
+        private: sessions
+            .into_values()
+            .map(|(change, is_listed)| private(open, change, is_listed, hearers))
+            .collect(),
+        settled: settled.into_iter().map(session_resources::uri).collect(),
         ..Changed::default()
     }
+}
+
+/// A session that has changed, and who may hear of it now.
+fn private(open: &Open, change: &Change, is_listed: bool, hearers: Hearers) -> Private {
+    let heard_by = match hearers {
+        Hearers::Local => Audience { unnamed: true, ..Audience::default() },
+        Hearers::Principals => Audience {
+            unnamed: true,
+            principals: who_sees(open, change),
+            scopes: vec![Right::Admin.name().into()],
+        },
+    };
+    let listed_by = match is_listed {
+        true => Audience { unnamed: change.owner == open.user, ..heard_by.clone() },
+        false => Audience::default(),
+    };
+    Private { uri: session_resources::uri(&change.session), heard_by, listed_by }
+}
+
+/// The owner, and whom it is shared with at this moment. Where that cannot be seen, nobody else is told.
+fn who_sees(open: &Open, change: &Change) -> Vec<Arc<str>> {
+    let shared = match open.sessions.store().shares(&change.session) {
+        // It is gone by now.
+        Err(store::Error::NotFound) => Vec::new(),
+        Err(error) => {
+            tracing::warn!("whom a session is shared with cannot be seen now: {error}");
+            Vec::new()
+        }
+        Ok(shared) => shared,
+    };
+    std::iter::once(&change.owner).chain(&shared).map(|name| Arc::from(&**name)).collect()
 }

@@ -1,9 +1,10 @@
-//! Sessions as resources: `session://{id}` by template, and the running ones of the caller in the list.
+//! Sessions as resources: `session://{id}` by template, and the running ones that the caller has to do with in the list.
 
 use mcp::Outcome;
 use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
 
 use super::tools::status;
+use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::from_store;
@@ -29,8 +30,8 @@ pub(super) fn template() -> ResourceTemplate {
 }
 
 /// The caller's running sessions, the newest first. Where they cannot be read, the rest of the list is still good.
-pub(super) fn list(app: &App) -> Vec<Resource> {
-    let listed = running(app, LISTED_MAX).unwrap_or_else(|refusal| {
+pub(super) fn list(app: &App, who: &Who) -> Vec<Resource> {
+    let listed = running(app, who, LISTED_MAX).unwrap_or_else(|refusal| {
         tracing::warn!("sessions cannot be listed: {refusal}");
         Vec::new()
     });
@@ -48,17 +49,16 @@ pub(super) fn list(app: &App) -> Vec<Resource> {
     resources.collect()
 }
 
-fn running(app: &App, limit: usize) -> Result<Vec<store::Meta>, Refusal> {
+fn running(app: &App, who: &Who, limit: usize) -> Result<Vec<store::Meta>, Refusal> {
     let Some(open) = app.sessions().get_if_any()? else { return Ok(Vec::new()) };
-    let page = open.sessions.store().list(&status::running(&open, limit));
-    page.map(|page| page.sessions).map_err(|error| from_store(&error))
+    open.running(who, limit).map_err(|error| from_store(&error))
 }
 
-pub(super) fn read(app: &App, uri: String) -> Outcome {
+pub(super) fn read(app: &App, who: &Who, uri: String) -> Outcome {
     let id = uri.strip_prefix(SCHEME).unwrap_or_default();
-    let open = match app.sessions().get_if_any() {
-        Ok(Some(open)) => open,
-        Ok(None) => return Outcome::NoResource { uri },
+    let open = match app.sessions().seen_by(who, id, "resources/read") {
+        Ok(open) => open,
+        Err(Refusal::SessionNotFound { .. }) => return Outcome::NoResource { uri },
         Err(refusal) => return fault(&refusal),
     };
     let session = match open.sessions.open(id) {
@@ -66,7 +66,7 @@ pub(super) fn read(app: &App, uri: String) -> Outcome {
         Err(store::sessions::Error::NotFound) => return Outcome::NoResource { uri },
         Err(error) => return fault(&crate::sessions::refusal(id, error)),
     };
-    match status::resource(&open, &session) {
+    match status::resource(&open, who, &session) {
         Ok(text) => {
             let contents = ResourceContents { uri, mime_type: JSON, held: Held::Text(text) };
             Outcome::Resource { contents, is_live: true }
@@ -76,8 +76,8 @@ pub(super) fn read(app: &App, uri: String) -> Outcome {
 }
 
 /// Ids of running sessions that begin with what is typed.
-pub(super) fn complete(app: &App, typed: &str, max: usize) -> Outcome {
-    let ids = running(app, store::limits::PAGE_MAX).unwrap_or_default().into_iter();
+pub(super) fn complete(app: &App, who: &Who, typed: &str, max: usize) -> Outcome {
+    let ids = running(app, who, store::limits::PAGE_MAX).unwrap_or_default().into_iter();
     let mut values: Vec<String> =
         ids.map(|meta| meta.id).filter(|id| id.starts_with(typed)).collect();
     let total = values.len();

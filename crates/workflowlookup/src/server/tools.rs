@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use workflow::Workflow;
 use workflow::definition::Step;
 
+use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::Denied;
@@ -54,23 +55,41 @@ pub(crate) fn all() -> Vec<Tool> {
     ]
 }
 
+/// The tools that only look. All others need the right to use.
+const FOR_ALL: [&str; 6] = [
+    "workflow_list",
+    "workflow_get",
+    "workflow_next",
+    "workflow_validate",
+    "workflow_lint",
+    "workflow_status",
+];
+
 pub(crate) fn call(
     app: &App,
     name: &str,
     arguments: &RawValue,
     asker: Asker,
     caller: Caller,
+    who: Who,
 ) -> Carried {
+    if !FOR_ALL.contains(&name)
+        && let Err(refusal) = who.needs(Right::Use, name, app.sessions().audit())
+    {
+        return refused(&refusal).into();
+    }
     match name {
         "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
         "workflow_get" => with(arguments, |arguments| get::call(app, arguments)),
         "workflow_next" => with(arguments, |arguments| next::call(app, arguments)),
         "workflow_validate" => with(arguments, |arguments| validate::call(app, arguments)),
         "workflow_lint" => with(arguments, lint::call),
-        "workflow_start" => with(arguments, |arguments| start::call(app, arguments)),
-        advance::NAME => with(arguments, |parsed| advance::call(app, parsed, arguments, caller)),
-        "workflow_status" => with(arguments, |arguments| status::call(app, arguments)),
-        "workflow_rewind" => with(arguments, |arguments| rewind::call(app, arguments)),
+        "workflow_start" => with(arguments, |arguments| start::call(app, arguments, who)),
+        advance::NAME => {
+            with(arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
+        }
+        "workflow_status" => with(arguments, |arguments| status::call(app, arguments, &who)),
+        "workflow_rewind" => with(arguments, |arguments| rewind::call(app, arguments, who)),
         // The table of tools and this one are the same.
         _ => Outcome::Fault.into(),
     }
@@ -129,6 +148,10 @@ fn advice(refusal: &Refusal) -> String {
         Refusal::WorkflowNotFound { .. } => "`workflow_list` shows all ids.".to_owned(),
         Refusal::SessionNotFound { .. } => {
             "`workflow_status` without a sessionId shows those that run.".to_owned()
+        }
+        Refusal::Right { .. } => {
+            "Tell your user that another token is needed for it; this one only lets you look."
+                .to_owned()
         }
         Refusal::Session { why: Denied::Full, at } => format!(
             "{}. Go on in a copy: workflow_rewind with this revision, toStep the current step and fork true.",

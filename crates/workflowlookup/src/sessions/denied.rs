@@ -93,6 +93,7 @@ pub(crate) fn refusal(id: &str, error: Error) -> Refusal {
 pub(crate) fn from_store(error: &store::Error) -> Refusal {
     match error {
         store::Error::TooMany { .. }
+        | store::Error::TooManyShares
         | store::Error::TooLarge { .. }
         | store::Error::Invalid { .. } => {
             Refusal::InvalidParams { details: error.to_string(), hint: None }

@@ -23,6 +23,7 @@ mod http_server;
 mod http_streams;
 mod listing;
 mod metrics;
+mod rights;
 mod running;
 mod serving;
 mod session_commands;

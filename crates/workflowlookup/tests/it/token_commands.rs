@@ -90,9 +90,9 @@ fn a_token_is_made_listed_and_revoked() {
     insta::assert_snapshot!(masked(&place, &place.run(&["token", "list"])), @"
     exit 0
     --- stdout
-    ci	[ID]	good	[TIME]	[TIME]
-    ever	[ID]	good	[TIME]	never
-    short	[ID]	expired	[TIME]	[TIME]
+    ci	[ID]	good	[TIME]	[TIME]	use
+    ever	[ID]	good	[TIME]	never	use
+    short	[ID]	expired	[TIME]	[TIME]	use
     ");
     insta::assert_snapshot!(masked(&place, &place.run(&["token", "list", "--json"])), @r#"
     exit 0
@@ -104,21 +104,24 @@ fn a_token_is_made_listed_and_revoked() {
           "id": "[ID]",
           "status": "good",
           "made": "[TIME]",
-          "expires": "[TIME]"
+          "expires": "[TIME]",
+          "right": "use"
         },
         {
           "name": "ever",
           "id": "[ID]",
           "status": "good",
           "made": "[TIME]",
-          "expires": null
+          "expires": null,
+          "right": "use"
         },
         {
           "name": "short",
           "id": "[ID]",
           "status": "expired",
           "made": "[TIME]",
-          "expires": "[TIME]"
+          "expires": "[TIME]",
+          "right": "use"
         }
       ]
     }
@@ -150,8 +153,8 @@ fn a_token_is_made_listed_and_revoked() {
     insta::assert_snapshot!(masked(&place, &place.run(&["token", "list"])), @"
     exit 0
     --- stdout
-    ever	[ID]	good	[TIME]	never
-    short	[ID]	good	[TIME]	[TIME]
+    ever	[ID]	good	[TIME]	never	use
+    short	[ID]	good	[TIME]	[TIME]	use
     ");
 }
 
@@ -196,7 +199,15 @@ fn names_and_times_that_make_no_sense_are_refused() {
 #[test]
 fn tokens_are_kept_where_one_says() {
     let place = Place::new();
-    let made = place.run(&["token", "new", "ci", "--tokens", "shared/tokens.json"]);
+    let made = place.run(&[
+        "token",
+        "new",
+        "ci",
+        "--tokens",
+        "shared/tokens.json",
+        "--audit-log",
+        "shared/audit.jsonl",
+    ]);
     assert_eq!(made.status, 0, "{}", made.shown());
     assert!(place.run(&["token", "list"]).stdout.is_empty());
     let listed = place.run(&["token", "--tokens", "shared/tokens.json", "list"]);
@@ -294,5 +305,5 @@ fn several_processes_lose_no_token_of_each_others() {
     let mut left: Vec<_> =
         fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
     left.sort_unstable();
-    assert_eq!(left, ["tokens.json", "tokens.json.lock"], "no draft is left");
+    assert_eq!(left, ["audit.jsonl", "tokens.json", "tokens.json.lock"], "no draft is left");
 }

@@ -243,6 +243,41 @@ async fn a_token_does_not_decide_how_it_is_checked() {
 }
 
 #[tokio::test]
+async fn a_scope_gives_a_right_and_two_give_none() {
+    let issuer = Issuer::start("", &[&EC]);
+    let server = server(&issuer, Times::default());
+    let mut table = String::new();
+    for scope in [
+        json!(null),
+        json!("a b"),
+        json!("workflowlookup:use"),
+        json!("a workflowlookup:approve b"),
+        json!(["workflowlookup:admin"]),
+        json!("workflowlookup:approver Workflowlookup:admin"),
+        json!("workflowlookup:use workflowlookup:approve"),
+        json!(["workflowlookup:admin", "workflowlookup:approve"]),
+        json!("workflowlookup:admin workflowlookup:use"),
+    ] {
+        let seen = match server.check(&EC.sign(&with(&issuer, "scope", scope.clone()))).await {
+            Ok(principal) => principal.right.to_string(),
+            Err(denied) => format!("{} {}", denied.status(), denied.reason()),
+        };
+        table.push_str(&format!("{scope}: {seen}\n"));
+    }
+    insta::assert_snapshot!(table, @r#"
+    null: use
+    "a b": use
+    "workflowlookup:use": use
+    "a workflowlookup:approve b": approve
+    ["workflowlookup:admin"]: admin
+    "workflowlookup:approver Workflowlookup:admin": use
+    "workflowlookup:use workflowlookup:approve": 403 the token has the scopes `workflowlookup:use` and `workflowlookup:approve`, and may have one of them only
+    ["workflowlookup:admin","workflowlookup:approve"]: 403 the token has the scopes `workflowlookup:approve` and `workflowlookup:admin`, and may have one of them only
+    "workflowlookup:admin workflowlookup:use": 403 the token has the scopes `workflowlookup:use` and `workflowlookup:admin`, and may have one of them only
+    "#);
+}
+
+#[tokio::test]
 async fn scopes_are_asked_for_and_found_in_either_form() {
     let issuer = Issuer::start("", &[&ED]);
     let scopes = vec!["a".to_owned(), "b".to_owned()];

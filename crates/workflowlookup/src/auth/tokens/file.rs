@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{NAME_CHARS_MAX, Record, TOKENS_MAX, is_id, is_name, make};
+use crate::access::Right;
 use crate::error::Refusal;
 
 /// Three times what as many tokens as there may be take.
@@ -50,6 +51,7 @@ impl TokenFile {
     pub(crate) fn make(
         &self,
         name: &str,
+        right: Right,
         now: u64,
         until: Option<u64>,
     ) -> Result<(String, Record), Refusal> {
@@ -63,12 +65,7 @@ impl TokenFile {
         }
         self.change(|records| {
             if records.iter().any(|record| *record.name == *name && !record.is_expired(now)) {
-                return Err(Refusal::InvalidParams {
-                    details: format!("there is a token `{name}` already"),
-                    hint: Some(format!(
-                        "choose another name, or end it with `workflowlookup token revoke {name}`"
-                    )),
-                });
+                return Err(Refusal::TokenExists { name: name.to_owned() });
             }
             records.retain(|record| *record.name != *name);
             if records.len() >= TOKENS_MAX {
@@ -77,7 +74,7 @@ impl TokenFile {
                     hint: Some("revoke some that `workflowlookup token list` shows".to_owned()),
                 });
             }
-            let (token, record) = make(name, now, until)?;
+            let (token, record) = make(name, right, now, until)?;
             records.push(record.clone());
             Ok((token, record))
         })
@@ -85,10 +82,7 @@ impl TokenFile {
 
     /// Ends a token.
     pub(crate) fn revoke(&self, name: &str) -> Result<(), Refusal> {
-        let none = || Refusal::InvalidParams {
-            details: format!("there is no token `{name}`"),
-            hint: Some("`workflowlookup token list` shows what there is".to_owned()),
-        };
+        let none = || Refusal::TokenNotFound { name: name.to_owned() };
         // Whoever only looks makes no file.
         if !self.list()?.iter().any(|record| *record.name == *name) {
             return Err(none());

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::file::{self, Stamp};
+use super::file::{self, Stamp, TokenFile};
 use super::{Hash, Record, id_of};
 use crate::auth::Principal;
 use crate::auth::denied::{Denied, Why};
@@ -49,11 +49,16 @@ impl Tokens {
         Self { path, look_interval, state: Mutex::new(state) }
     }
 
-    /// Whether there is a token with this name.
-    pub(in crate::auth) fn has(&self, name: &str) -> bool {
+    /// The file, for who changes it.
+    pub(in crate::auth) fn file(&self) -> TokenFile {
+        TokenFile::new(self.path.clone())
+    }
+
+    /// Whether there is a token with this name that is good for this.
+    pub(in crate::auth) fn has(&self, name: &str, right: &str) -> bool {
+        let is_it = |record: &Record| &*record.name == name && record.right.name() == right;
         let known = self.known();
-        let known = Result::as_ref(&known);
-        known.is_ok_and(|known| known.values().any(|record| &*record.name == name))
+        Result::as_ref(&known).is_ok_and(|known| known.values().any(is_it))
     }
 
     /// Who has presented this token. An id that nobody has takes as long as a wrong secret.
@@ -67,7 +72,8 @@ impl Tokens {
         let is_right = record.map_or(&nobodys, |record| &record.hash).is(&Hash::of(token));
         match record {
             Some(record) if is_right && !record.is_expired(now()) => {
-                Ok(Principal { name: Arc::clone(&record.name), until: record.until })
+                let (name, right) = (Arc::clone(&record.name), record.right);
+                Ok(Principal { name, right, until: record.until })
             }
             // Whoever has the secret may know that it was right.
             Some(_) if is_right => Err(Denied::new(Why::Invalid, "the token has expired")),

@@ -2,13 +2,14 @@
 //! them, and nothing that came in its place.
 
 use engine::{Channel, Decision, Submission};
+use store::Version;
 
 use super::super::Failure;
 use super::super::terminal::{GREEN, HEADING};
 use super::show;
 use super::walk::{Flow, Walk};
 use crate::error::Refusal;
-use crate::sessions::now;
+use crate::sessions::Ruling;
 
 const QUESTION: &str = "Confirm? [y]es, [n]o with a reason, [l]ater";
 
@@ -86,7 +87,7 @@ impl Walk<'_> {
 
     fn approve(&mut self) -> Result<Flow, Failure> {
         let (id, version) = (&self.session.id, self.session.version);
-        match self.open.sessions.approve(id, version, &self.decision(None), now()) {
+        match self.open.rule(self.ruling(id, version, None, true)) {
             Ok(session) => {
                 self.terminal.styled(GREEN, "confirmed")?;
                 self.accepted(session);
@@ -98,7 +99,7 @@ impl Walk<'_> {
 
     fn decline(&mut self, waiting: &Submission, reason: Option<String>) -> Result<Flow, Failure> {
         let (id, version) = (&self.session.id, self.session.version);
-        match self.open.sessions.decline(id, version, &self.decision(reason.clone()), now()) {
+        match self.open.rule(self.ruling(id, version, reason.clone(), false)) {
             Ok(session) => {
                 self.session = session;
                 self.variables = waiting.context.clone();
@@ -110,8 +111,15 @@ impl Walk<'_> {
         }
     }
 
-    fn decision(&self, reason: Option<String>) -> Decision {
-        Decision { who: self.open.user.clone(), channel: Channel::Cli, reason }
+    fn ruling<'a>(
+        &self,
+        session: &'a str,
+        version: Version,
+        reason: Option<String>,
+        is_approved: bool,
+    ) -> Ruling<'a> {
+        let decision = Decision { who: self.open.user.clone(), channel: Channel::Cli, reason };
+        Ruling { session, version, is_approved, decision, right: None }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth};
 use crate::cli::token::TokensOption;
 use crate::error::Refusal;
 use crate::server::http::Door;
+use crate::sessions::Gates;
 
 const HEADING: &str = "Over HTTP";
 
@@ -33,6 +34,9 @@ pub(super) struct HttpArguments {
     insecure: bool,
     #[command(flatten)]
     tokens: TokensOption,
+    /// Whose word counts where a step waits for a person
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, requires = "http")]
+    pub(super) gates: Gates,
     /// Let in who has a token of this issuer, for this server; its keys are looked up there
     #[arg(long, value_name = "URL", requires = "http")]
     oauth_issuer: Option<String>,
@@ -83,6 +87,9 @@ impl HttpArguments {
             None => format!("http://{address}/mcp"),
         };
         let door = self.door(address, &resource)?;
+        if self.gates == Gates::Strict && !matches!(door, Door::Asks(_)) {
+            return Err(nobody_decides());
+        }
         let document = door.authenticator().and_then(|known| known.metadata(&resource));
         let documents = document.map(|document| {
             let text = document.to_string();
@@ -173,6 +180,17 @@ fn parse_origin(text: &str) -> Result<String, String> {
         _ => Err("an origin is as `https://example.com`, with a port where it is not the usual one, and \
                   nothing behind it"
             .to_owned()),
+    }
+}
+
+fn nobody_decides() -> Refusal {
+    Refusal::InvalidParams {
+        details: "with strict gates only a token that may approve decides, and nobody has to show a token here"
+            .to_owned(),
+        hint: Some(
+            "make one with `workflowlookup token new NAME --right approve`, or name an issuer with `--oauth-issuer`"
+                .to_owned(),
+        ),
     }
 }
 

@@ -5,11 +5,11 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use clap::Args;
 
 use super::find::SessionId;
-use super::ruling::{decision, print_waiting, waiting};
+use super::ruling::{print_waiting, ruling, waiting};
 use super::story::step_name;
 use crate::cli::terminal::{DIM, GREEN};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{Standing, now, refusal};
+use crate::sessions::{Standing, refusal};
 
 /// Nobody types more than this for yes or no.
 const ANSWER_BYTES_MAX: u64 = 1024;
@@ -48,9 +48,8 @@ pub(super) fn run(
             return Ok(Outcome::Bad);
         }
     }
-    let decision = decision(&found, arguments.reason.as_ref());
-    let approved = found.open.sessions.approve(&found.id, session.version, &decision, now());
-    let after = approved.map_err(|error| refusal(&found.id, error))?;
+    let ruling = ruling(&found, session.version, arguments.reason.as_ref(), true);
+    let after = found.open.rule(ruling).map_err(|error| refusal(&found.id, error))?;
     let step = step_name(&session, &submission.step);
     terminal.styled(GREEN, &format!("approved the output of {step}"))?;
     terminal.line(&Standing::of(&after).to_string())?;

@@ -3,11 +3,11 @@
 use clap::Args;
 
 use super::find::SessionId;
-use super::ruling::{decision, waiting};
+use super::ruling::{ruling, waiting};
 use super::story::step_name;
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{Standing, now, refusal};
+use crate::sessions::{Standing, refusal};
 
 /// Send the output that waits for a person back to the agent
 ///
@@ -31,9 +31,8 @@ pub(super) fn run(
     let found = arguments.session.find(sources)?;
     let session = found.session()?;
     let submission = waiting(&session)?;
-    let decision = decision(&found, arguments.reason.as_ref());
-    let declined = found.open.sessions.decline(&found.id, session.version, &decision, now());
-    let after = declined.map_err(|error| refusal(&found.id, error))?;
+    let ruling = ruling(&found, session.version, arguments.reason.as_ref(), false);
+    let after = found.open.rule(ruling).map_err(|error| refusal(&found.id, error))?;
     let step = step_name(&session, &submission.step);
     terminal.styled(YELLOW, &format!("rejected the output of {step}"))?;
     terminal.line(&Standing::of(&after).to_string())?;

@@ -3,6 +3,7 @@
 use std::io;
 
 use engine::{Channel, Decision, Refusal as EngineRefusal, Submission};
+use store::Version;
 use store::sessions::Session;
 
 use super::find::Found;
@@ -11,7 +12,7 @@ use crate::cli::Terminal;
 use crate::cli::terminal::{DIM, HEADING};
 use crate::cli::words::one_line;
 use crate::error::Refusal;
-use crate::sessions::{Denied, Standing};
+use crate::sessions::{Denied, Ruling, Standing};
 
 const NAME_CHARS_MAX: usize = 100;
 
@@ -23,9 +24,16 @@ pub(super) fn waiting(session: &Session) -> Result<&Submission, Refusal> {
     })
 }
 
-/// A decision of whoever sits here.
-pub(super) fn decision(found: &Found, reason: Option<&String>) -> Decision {
-    Decision { who: found.open.user.clone(), channel: Channel::Cli, reason: reason.cloned() }
+/// A decision of whoever sits here, about what they saw.
+pub(super) fn ruling<'a>(
+    found: &'a Found,
+    version: Version,
+    reason: Option<&String>,
+    is_approved: bool,
+) -> Ruling<'a> {
+    let (who, reason) = (found.open.user.clone(), reason.cloned());
+    let decision = Decision { who, channel: Channel::Cli, reason };
+    Ruling { session: &found.id, version, is_approved, decision, right: None }
 }
 
 /// The whole output, so that a person can decide.

@@ -12,12 +12,14 @@ use workflow::Step;
 use super::find::Found;
 use crate::cli::words::one_line;
 use crate::error::Refusal;
-use crate::sessions::refusal;
+use crate::sessions::{from_store, refusal};
 
 const TITLE_CHARS_MAX: usize = 80;
 
 pub(super) struct Story {
     pub(super) session: Arc<Session>,
+    /// Whom it is shared with, over HTTP.
+    pub(super) shared_with: Vec<String>,
     /// From the beginning on, without a gap: the first has version 1.
     pub(super) events: Vec<Told>,
     /// What is not as it was written, each in a sentence.
@@ -54,7 +56,9 @@ impl Story {
         each.map_err(refused)?;
         mark_superseded(&mut events);
         let flaws = found.open.sessions.verify(&found.id).map_err(refused)?;
-        Ok(Self { session, events, flaws })
+        let shared_with = found.open.sessions.store().shares(&found.id);
+        let shared_with = shared_with.map_err(|error| from_store(&error))?;
+        Ok(Self { session, shared_with, events, flaws })
     }
 
     pub(super) fn began(&self) -> u64 {

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use crate::access::Right;
 use crate::auth::{Record, TokenFile};
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, Outcome, Terminal};
@@ -33,6 +34,7 @@ struct Line<'a> {
     status: &'static str,
     made: String,
     expires: Option<String>,
+    right: Right,
 }
 
 pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Terminal) -> Ended {
@@ -45,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Termin
         terminal.complain(YELLOW, "warning", "there are no tokens", Some(hint))?;
     } else {
         let rows: Vec<Vec<String>> = lines.into_iter().map(Line::row).collect();
-        terminal.table(&["NAME", "ID", "STATUS", "MADE", "EXPIRES"], &rows)?;
+        terminal.table(&["NAME", "ID", "STATUS", "MADE", "EXPIRES", "RIGHT"], &rows)?;
     }
     Ok(Outcome::Good)
 }
@@ -58,11 +60,13 @@ impl<'a> Line<'a> {
             status: if record.is_expired(now) { "expired" } else { "good" },
             made: time_text(record.made),
             expires: record.until.map(time_text),
+            right: record.right,
         }
     }
 
     fn row(self) -> Vec<String> {
         let expires = self.expires.unwrap_or_else(|| "never".to_owned());
-        vec![self.name.to_owned(), self.id.to_owned(), self.status.to_owned(), self.made, expires]
+        let (name, id, status) = (self.name.to_owned(), self.id.to_owned(), self.status.to_owned());
+        vec![name, id, status, self.made, expires, self.right.name().to_owned()]
     }
 }

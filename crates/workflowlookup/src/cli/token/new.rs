@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::access::Right;
+use crate::audit::{Audit, Line};
 use crate::auth::TokenFile;
 use crate::cli::terminal::DIM;
 use crate::cli::{Ended, Outcome, Terminal};
-use crate::sessions::{now, time_text};
+use crate::sessions::{now, time_text, user};
 
 /// Make a token, and show it once
 ///
@@ -17,10 +19,14 @@ use crate::sessions::{now, time_text};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup token new build-agent
+  workflowlookup token new anna --right approve
   workflowlookup token new build-agent --expires 1year > build-agent.token")]
 pub(crate) struct Arguments {
     /// Whose it is: letters, digits, `.`, `_`, `-` and `@`. It stands in the log for who made a request
     name: String,
+    /// What it is good for, and nothing else
+    #[arg(long, value_enum, default_value_t)]
+    right: Right,
     /// How long it is good for: `12h`, `90d`, `1year`, or `never` for a token that does not expire
     #[arg(long, value_name = "DURATION", default_value = "90d")]
     expires: Lifetime,
@@ -47,7 +53,12 @@ impl FromStr for Lifetime {
     }
 }
 
-pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Terminal) -> Ended {
+pub(super) fn run(
+    arguments: &Arguments,
+    file: &TokenFile,
+    audit: &Audit,
+    terminal: &mut Terminal,
+) -> Ended {
     let made = now();
     let until = match arguments.expires {
         Lifetime::Unlimited => None,
@@ -55,7 +66,11 @@ pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Termin
             Some(made.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
         }
     };
-    let (token, record) = file.make(&arguments.name, made, until)?;
+    let (token, record) = file.make(&arguments.name, arguments.right, made, until)?;
+    let (principal, token_right) = (user(), Some(record.right));
+    let (principal, name) = (Some(&*principal), Some(&*record.name));
+    let event = "tokenMade";
+    audit.write(&Line { event, principal, token: name, token_right, ..Line::default() });
     terminal.line(&token)?;
     let how_long = match until {
         Some(until) => format!("is good until {}", time_text(until)),

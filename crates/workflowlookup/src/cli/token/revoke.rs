@@ -2,8 +2,10 @@
 
 use clap::Args;
 
+use crate::audit::{Audit, Line};
 use crate::auth::TokenFile;
 use crate::cli::{Ended, Outcome, Terminal};
+use crate::sessions::user;
 
 /// End a token: a running server lets it in no more, within a second
 #[derive(Debug, Args)]
@@ -14,8 +16,15 @@ pub(crate) struct Arguments {
     name: String,
 }
 
-pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Terminal) -> Ended {
+pub(super) fn run(
+    arguments: &Arguments,
+    file: &TokenFile,
+    audit: &Audit,
+    terminal: &mut Terminal,
+) -> Ended {
     file.revoke(&arguments.name)?;
+    let (event, principal, name) = ("tokenRevoked", user(), Some(&*arguments.name));
+    audit.write(&Line { event, principal: Some(&principal), token: name, ..Line::default() });
     terminal.line(&format!("the token `{}` is revoked", arguments.name))?;
     Ok(Outcome::Good)
 }

@@ -80,11 +80,18 @@ impl SessionCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::Audit;
+    use crate::sessions::Serving;
 
     /// However often somebody looks, the store is asked once in a while.
     #[tokio::test]
     async fn a_look_waits_for_nobody_and_asks_seldom() {
-        let counts = Arc::new(SessionCounts::new(App::unloaded(Vec::new(), None, 1)));
+        let counts = Arc::new(SessionCounts::new(App::unloaded(
+            Vec::new(),
+            None,
+            Audit::choose(None),
+            Serving::default(),
+        )));
         assert_eq!(SessionCounts::look(&counts), Counted::default(), "nobody knows yet");
         let asked = || {
             let state = counts.state.lock().unwrap();
@@ -106,7 +113,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_is_away() {
-        let counts = Arc::new(SessionCounts::new(App::unloaded(Vec::new(), None, 1)));
+        let counts = Arc::new(SessionCounts::new(App::unloaded(
+            Vec::new(),
+            None,
+            Audit::choose(None),
+            Serving::default(),
+        )));
         let never = tokio::spawn(std::future::pending());
         let long_ago = Instant::now().checked_sub(ASK_EVERY).unwrap();
         counts.state.lock().unwrap().asked = Some((long_ago, never));

@@ -16,8 +16,10 @@ use super::session_answer::{
     Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
 use super::{Carried, gate, id_schema, is_heavy, refused};
+use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
+use crate::server::waiting;
 use crate::sessions::{Open, now, refusal};
 
 pub(super) const NAME: &str = "workflow_advance";
@@ -70,24 +72,39 @@ pub(super) fn call(
     arguments: Arguments,
     raw: &RawValue,
     caller: Caller,
+    who: Who,
 ) -> Result<Carried, Refusal> {
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().holding(&arguments.session_id)?;
+    if app.sessions().are_remote() && !app.sessions().knows(&who, &arguments.session_id) {
+        // It has to be looked at first, which takes its time.
+        let (app, raw) = (app.clone(), raw.to_owned());
+        return Ok(Carried::Later(Box::new(move || {
+            match hand_in(&app, arguments, &raw, caller, who) {
+                Ok(carried) => waiting::ended(carried),
+                Err(refusal) => refused(&refusal),
+            }
+        })));
+    }
+    hand_in(app, arguments, raw, caller, who)
+}
+
+fn hand_in(
+    app: &App,
+    arguments: Arguments,
+    raw: &RawValue,
+    caller: Caller,
+    who: Who,
+) -> Result<Carried, Refusal> {
+    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
     let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
     let submission = Submission { step, output, context: context.unwrap_or_default() };
-    let is_heavy = match open.sessions.in_memory(&id) {
-        // It has to be read first, which takes its time.
-        None if open.sessions.store().is_remote() => true,
-        known => {
-            let read = || open.sessions.recent(&id).map_err(|error| refusal(&id, error));
-            is_heavy(&known.map_or_else(read, Ok)?.workflow, &submission.step)
-        }
-    };
+    let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
+    let is_heavy = is_heavy(&session.workflow, &submission.step);
     let raw = caller.abilities.forms.then(|| raw.to_owned());
-    let handing_in = HandingIn { open, id, revision, submission, raw, caller };
+    let handing_in = HandingIn { open, id, revision, submission, raw, caller, who };
     if let Some(answers) = handing_in.caller.answers.clone() {
         return gate::decide(handing_in, &answers);
     }
@@ -119,6 +136,7 @@ pub(super) struct HandingIn {
     /// The arguments as they came, where they may be needed again.
     pub(super) raw: Option<Box<RawValue>>,
     pub(super) caller: Caller,
+    pub(super) who: Who,
 }
 
 impl HandingIn {
@@ -135,11 +153,13 @@ impl HandingIn {
         match advanced {
             Ok(advanced) => match &self.raw {
                 Some(raw)
-                    if advanced.verdict == Verdict::Waiting && self.caller.answers.is_none() =>
+                    if advanced.verdict == Verdict::Waiting
+                        && self.caller.answers.is_none()
+                        && !self.open.is_strict(&advanced.session) =>
                 {
                     gate::ask(self, raw, &advanced.session)
                 }
-                _ => answer(&advanced).unwrap_or_else(|refusal| refused(&refusal)),
+                _ => answer(&advanced, &self.who).unwrap_or_else(|refusal| refused(&refusal)),
             },
             Err(error) => refused(&refusal(&self.id, error)),
         }
@@ -156,8 +176,8 @@ struct Checked<'a> {
     suggestions: &'a [String],
 }
 
-fn answer(advanced: &Advanced) -> Result<Outcome, Refusal> {
-    let answer = Answer::of(&advanced.session)?;
+fn answer(advanced: &Advanced, who: &Who) -> Result<Outcome, Refusal> {
+    let answer = Answer::of(&advanced.session, who)?;
     let Some((issues, suggestions)) = complaints(advanced.verdict.clone()) else {
         if advanced.verdict == Verdict::Waiting {
             return Ok(answer.outcome(&answer.text(), &()));

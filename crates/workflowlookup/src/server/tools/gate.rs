@@ -11,10 +11,11 @@ use store::sessions::{Error, Session};
 
 use super::advance::{HandingIn, NAME};
 use super::{Carried, cut, refused};
+use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::session_resources;
-use crate::sessions::{Asked, Gate, Open, Ruled, now, refusal};
+use crate::sessions::{self, Asked, Gate, Gates, Open, now, refusal};
 
 /// How long a call stays open for its user: clients give up after 60 s.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -93,8 +94,8 @@ pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried
     };
     let ruling = Ruling::of(answers.given.get(QUESTION));
     Ok(Carried::Later(Box::new(move || {
-        let HandingIn { open, caller, .. } = &handing_in;
-        let decided = ruling.map(|ruling| decided(open, &asked, ruling, who(open, caller)));
+        let HandingIn { open, who, .. } = &handing_in;
+        let decided = ruling.map(|ruling| decided(open, &asked, ruling, who));
         if let Some(Err(error)) = decided {
             return refused(&refusal(&asked.session, error));
         }
@@ -104,18 +105,26 @@ pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried
 }
 
 /// Takes what a user said to a question that another process asked. The call that waits there sees what became of it.
-pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller) -> Carried {
+pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller, who: &Who) -> Carried {
     let Ok(Some(open)) = app.sessions().get_if_any() else {
         return not_ours().into();
     };
     let Some(asked) = asked(&open, answers, caller) else {
         return not_ours().into();
     };
+    // They may have been let in on it when they were asked, and not any more.
+    let wanted = "settle";
+    let is_theirs = who
+        .needs(Right::Use, wanted, &open.audit)
+        .and_then(|()| open.see(who, &asked.session, wanted));
+    if is_theirs.is_err() {
+        return not_ours().into();
+    }
     // Where nobody made a choice, it goes on waiting.
     let ruling = Ruling::of(answers.given.get(QUESTION));
-    let who = who(&open, caller);
+    let who = who.clone();
     Carried::Later(Box::new(move || {
-        if let Some(Err(error)) = ruling.map(|ruling| decided(&open, &asked, ruling, who)) {
+        if let Some(Err(error)) = ruling.map(|ruling| decided(&open, &asked, ruling, &who)) {
             tracing::warn!("a decision cannot be recorded: {}", refusal(&asked.session, error));
         }
         // Nobody waits for what comes of it here.
@@ -134,27 +143,25 @@ fn not_ours() -> Outcome {
     Outcome::BadParams(details.to_owned())
 }
 
-/// Whose client it is that asks.
-fn who(open: &Open, caller: &Caller) -> String {
-    caller.principal.as_deref().unwrap_or(&open.user).to_owned()
-}
-
-/// Where somebody else has decided meanwhile, that is what counts.
-fn decided(open: &Open, asked: &Asked, ruling: Ruling, who: String) -> Result<(), Error> {
+/// Where somebody else has decided meanwhile, that is what counts; and where only a token decides, it goes on waiting.
+fn decided(open: &Open, asked: &Asked, ruling: Ruling, who: &Who) -> Result<(), Error> {
     let Ruling { is_approved, reason } = ruling;
-    let decision = Decision { who, channel: Channel::Client, reason };
-    let (sessions, id, version) = (&open.sessions, &asked.session, asked.version);
-    let ruled = match is_approved {
-        true => sessions.approve(id, version, &decision, now()),
-        false => sessions.decline(id, version, &decision, now()),
-    };
-    match ruled {
-        Ok(_) => {
-            let ruled = if is_approved { Ruled::Approved } else { Ruled::Declined };
-            open.tally.decided(decision.channel, ruled);
-            Ok(())
-        }
-        Err(Error::Refused { refusal: engine::Refusal::NotWaiting, .. }) => Ok(()),
+    if open.gates == Gates::Strict {
+        // Also where the session itself would take it.
+        let reason = engine::Refusal::StrictGate.to_string();
+        who.refused("settle", Some(&asked.session), &reason, &open.audit);
+        return Ok(());
+    }
+    let who_decides = who.name(open).to_owned();
+    let decision = Decision { who: who_decides, channel: Channel::Client, reason };
+    let (session, version, right) = (&*asked.session, asked.version, who.right());
+    let ruling = sessions::Ruling { session, version, is_approved, decision, right };
+    match open.rule(ruling) {
+        Ok(_)
+        | Err(Error::Refused {
+            refusal: engine::Refusal::NotWaiting | engine::Refusal::StrictGate,
+            ..
+        }) => Ok(()),
         Err(error) => Err(error),
     }
 }

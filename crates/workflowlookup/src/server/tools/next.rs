@@ -200,7 +200,11 @@ mod tests {
 
     #[test]
     fn the_answer_is_what_serde_makes_of_it() {
-        let app = App::open(vec![catalog::Source::Bundled(BUNDLED)], None);
+        let app = App::open(
+            vec![catalog::Source::Bundled(BUNDLED)],
+            None,
+            crate::audit::Audit::choose(None),
+        );
         let snapshot = app.snapshot();
         let context =
             json!({"sections": ["a\n\"b\"", "c"], "docType": "guide", "taskSize": "large"});

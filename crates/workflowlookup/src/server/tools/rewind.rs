@@ -11,9 +11,12 @@ use super::session_answer::{
     Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
 use super::{Carried, id_schema, refused};
+use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
-use crate::sessions::{Beginning, Open, new_id, now, refusal};
+use crate::sessions::{Beginning, Gates, Open, new_id, now, refusal};
+
+pub(super) const NAME: &str = "workflow_rewind";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -49,27 +52,29 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+pub(super) fn call(app: &App, arguments: Arguments, who: Who) -> Result<Carried, Refusal> {
     if arguments.reason.trim().is_empty() {
         let details = "reason must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().holding(&arguments.session_id)?;
+    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
     // It reads the whole log.
     Ok(Carried::Later(Box::new(move || {
-        rewind(&open, &arguments).unwrap_or_else(|refusal| refused(&refusal))
+        rewind(&open, &arguments, &who).unwrap_or_else(|refusal| refused(&refusal))
     })))
 }
 
-fn rewind(open: &Open, arguments: &Arguments) -> Result<Outcome, Refusal> {
+fn rewind(open: &Open, arguments: &Arguments, who: &Who) -> Result<Outcome, Refusal> {
     let Arguments { session_id: id, revision, to_step, reason, fork } = arguments;
     let sessions = &open.sessions;
     let session = if *fork {
-        let (key, owner) = (Some(fork_key(arguments)), open.user.clone());
-        let copy = new_id()?;
-        let new = NewIds { id: copy.clone(), owner, key, time: now() };
+        // The copy is theirs, and nobody else's.
+        let (key, owner) = (Some(fork_key(arguments)), who.owner(open).to_owned());
+        let (copy, strict) = (new_id()?, open.gates == Gates::Strict);
+        let id_of_copy = copy.clone();
+        let new = NewIds { id: copy, owner, key, strict, time: now(), ..NewIds::default() };
         sessions.fork(id, *revision, to_step, reason, new).inspect(|session| {
-            let is_new = session.id == copy;
+            let is_new = session.id == id_of_copy;
             open.tally.begun(if is_new { Beginning::Copied } else { Beginning::Repeated });
         })
     } else {
@@ -81,7 +86,7 @@ fn rewind(open: &Open, arguments: &Arguments) -> Result<Outcome, Refusal> {
     } else {
         format!("Back at step `{to_step}`.")
     };
-    let answer = Answer::of(&session)?;
+    let answer = Answer::of(&session, who)?;
     Ok(answer.outcome(&format!("{before}\n\n{}", answer.text()), &()))
 }
 

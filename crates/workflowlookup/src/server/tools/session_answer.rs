@@ -8,6 +8,7 @@ use serde::{Deserialize as _, Deserializer, Serialize};
 use serde_json::{Value, json};
 use store::sessions::Session;
 
+use crate::access::{Who, how_it_is_decided};
 use crate::error::Refusal;
 use crate::sessions::{Denied, Standing};
 
@@ -21,13 +22,15 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn of(session: &'a Session) -> Result<Self, Refusal> {
+    pub(crate) fn of(session: &'a Session, who: &Who) -> Result<Self, Refusal> {
         let mut view = view(&session.workflow, &session.state).map_err(|refusal| {
             let (why, at) = (Denied::Engine(refusal), Standing::of(session));
             Refusal::Session { why, at }
         })?;
-        if let Some(waiting) = &view.waiting {
-            view.guidance.prompt = ask_user(&session.id, waiting.step_id);
+        if let Some(waiting) = &mut view.waiting {
+            // Whoever decides names it, so that they decide about what they saw.
+            waiting.version = Some(session.version);
+            view.guidance.prompt = ask_user(who, session, waiting.step_id);
         }
         Ok(Self { session_id: &session.id, view })
     }
@@ -81,12 +84,11 @@ impl<'a> Answer<'a> {
 }
 
 /// What an agent does while a person has to decide. No tool of an agent's decides it.
-fn ask_user(session: &str, step: &str) -> String {
+fn ask_user(who: &Who, session: &Session, step: &str) -> String {
+    let how = how_it_is_decided(who, session.state.strict, &session.id);
     format!(
-        "The output of step `{step}` passed its checks and waits for a person to confirm it; you cannot do that \
-         yourself. Tell your user that it waits, show them the output, and ask them to run \
-         `workflowlookup session approve {session}` or `workflowlookup session reject {session} --reason \"…\"`. \
-         Once they have decided, call workflow_status."
+        "The output of step `{step}` passed its checks and waits for a person to confirm it. {how} Once it is decided, \
+         call workflow_status."
     )
 }
 

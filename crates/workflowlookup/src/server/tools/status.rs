@@ -6,14 +6,15 @@ use mcp::Outcome;
 use mcp::content::About;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::Meta;
 use store::sessions::{Session, Summary};
-use store::{Filter, Meta, Status};
 use workflow::Context;
 use workflow::definition::Step;
 
 use super::advance::complaints;
 use super::session_answer::{Answer, about_session, session_id_schema};
 use super::{cut, read_only};
+use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
@@ -42,7 +43,7 @@ pub(super) fn about() -> About {
         "Look at a session",
         "Where a session stands and what its finished steps produced: call it to go on after your context was \
          compacted, in a new chat, or when a person has decided. Without sessionId: the sessions that match the \
-         query (in goals, workflows and outputs), or all that run.",
+         query (in goals, workflows and outputs), or all that run. A query looks at your own.",
         read_only(),
         json!({
             "type": "object",
@@ -62,32 +63,34 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
+pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Outcome, Refusal> {
     match arguments {
         Arguments { session_id: Some(_), query: Some(_) } => Err(Refusal::InvalidParams {
             details: "give sessionId or query, not both".to_owned(),
             hint: None,
         }),
-        Arguments { session_id: Some(id), query: None } => one(&*app.sessions().holding(&id)?, &id),
+        Arguments { session_id: Some(id), query: None } => {
+            one(&*app.sessions().seen_by(who, &id, "workflow_status")?, who, &id)
+        }
         Arguments { session_id: None, query } => {
             let open = app.sessions().get_if_any()?;
-            let found = open.map(|open| many(&open, query.as_deref())).transpose()?;
+            let found = open.map(|open| many(&open, who, query.as_deref())).transpose()?;
             Ok(listing(&found.unwrap_or_default(), query.as_deref()))
         }
     }
 }
 
-fn one(open: &Open, id: &str) -> Result<Outcome, Refusal> {
+fn one(open: &Open, who: &Who, id: &str) -> Result<Outcome, Refusal> {
     let session = open.sessions.open(id).map_err(|error| refusal(id, error))?;
-    let (answer, memory) = (Answer::of(&session)?, Memory::of(open, &session)?);
+    let (answer, memory) = (Answer::of(&session, who)?, Memory::of(open, &session)?);
     let text =
         format!("Workflow `{}`.{}\n\n{}", session.state.workflow_id, memory.text(), answer.text());
     Ok(answer.outcome(&text, &memory))
 }
 
 /// A session as a resource: the same for a machine.
-pub(crate) fn resource(open: &Open, session: &Session) -> Result<String, Refusal> {
-    Ok(Answer::of(session)?.json(&Memory::of(open, session)?))
+pub(crate) fn resource(open: &Open, who: &Who, session: &Session) -> Result<String, Refusal> {
+    Ok(Answer::of(session, who)?.json(&Memory::of(open, session)?))
 }
 
 /// What somebody needs to know who has forgotten everything. All of it is bounded.
@@ -188,23 +191,12 @@ fn bounded(context: &Context) -> Context {
     variables.collect()
 }
 
-fn many(open: &Open, query: Option<&str>) -> Result<Vec<Meta>, Refusal> {
-    let store = open.sessions.store();
+fn many(open: &Open, who: &Who, query: Option<&str>) -> Result<Vec<Meta>, Refusal> {
     let found = match query {
-        Some(query) => store.search(query, Some(&open.user), SESSIONS_MAX),
-        None => store.list(&running(open, SESSIONS_MAX)).map(|page| page.sessions),
+        Some(query) => open.search(who, query, SESSIONS_MAX),
+        None => open.running(who, SESSIONS_MAX),
     };
     found.map_err(|error| from_store(&error))
-}
-
-/// The caller's sessions that have not come to their end.
-pub(crate) fn running(open: &Open, limit: usize) -> Filter {
-    Filter {
-        owner: Some(open.user.clone()),
-        statuses: vec![Status::Running, Status::Waiting],
-        limit,
-        ..Filter::default()
-    }
 }
 
 fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {

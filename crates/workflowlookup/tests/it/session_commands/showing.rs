@@ -390,6 +390,8 @@ fn show_as_json_has_everything() {
       "workflowVersion": "1.2.0",
       "goal": "Mend the | *printer*\n\u001b[31mapproved",
       "owner": "bob",
+      "sharedWith": [],
+      "isStrict": false,
       "status": "waiting",
       "stepId": "plan",
       "revision": 1,

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::access::Right;
 use crate::auth::TokenFile;
 
 struct Fixture {
@@ -31,10 +32,12 @@ fn tokens_are_let_in_until_they_are_revoked_or_expire() {
     let it = fixture();
     let unknown = "401 the token is not known";
     assert_eq!(it.seen("wfl_nobody"), unknown);
-    let (ci, record) = it.file.make("ci", now(), None).unwrap();
-    let (old, _) = it.file.make("old", 1, Some(2)).unwrap();
-    let (soon, _) = it.file.make("soon", now(), Some(now() + 3_600_000)).unwrap();
+    let (ci, record) = it.file.make("ci", Right::Use, now(), None).unwrap();
+    let (old, _) = it.file.make("old", Right::Use, 1, Some(2)).unwrap();
+    let (soon, _) = it.file.make("soon", Right::Use, now(), Some(now() + 3_600_000)).unwrap();
     assert_eq!(it.seen(&ci), "ci");
+    assert!(it.tokens.has("ci", "use"));
+    assert!(!it.tokens.has("ci", "admin") && !it.tokens.has("nobody", "use"));
     assert_eq!(it.seen(&soon), "soon");
     assert_eq!(it.seen(&old), "401 the token has expired");
     // The right id with a wrong secret, and the other way round.
@@ -46,7 +49,7 @@ fn tokens_are_let_in_until_they_are_revoked_or_expire() {
     it.file.revoke("ci").unwrap();
     assert_eq!(it.seen(&ci), unknown);
     assert_eq!(it.seen(&soon), "soon");
-    let (again, _) = it.file.make("ci", now(), None).unwrap();
+    let (again, _) = it.file.make("ci", Right::Use, now(), None).unwrap();
     assert_eq!(it.seen(&again), "ci");
     assert_eq!(it.seen(&ci), unknown);
     fs::remove_file(it.folder.path().join("tokens.json")).unwrap();
@@ -57,7 +60,7 @@ fn tokens_are_let_in_until_they_are_revoked_or_expire() {
 fn a_file_that_cannot_be_used_lets_nobody_in_until_it_is_good_again() {
     let it = fixture();
     let path = it.folder.path().join("tokens.json");
-    let (token, _) = it.file.make("ci", now(), None).unwrap();
+    let (token, _) = it.file.make("ci", Right::Use, now(), None).unwrap();
     let good = fs::read_to_string(&path).unwrap();
     let twice = good.replacen("[\n", &format!("[{},", record_in(&good)), 1);
     for bad in [
@@ -95,13 +98,13 @@ fn a_file_that_everybody_may_write_lets_nobody_in() {
     use std::os::unix::fs::PermissionsExt as _;
     let it = fixture();
     let path = it.folder.path().join("tokens.json");
-    let (token, _) = it.file.make("ci", now(), None).unwrap();
+    let (token, _) = it.file.make("ci", Right::Use, now(), None).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     assert!(it.seen(&token).starts_with("503 "));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     assert_eq!(it.seen(&token), "ci");
-    it.file.make("more", now(), None).unwrap();
+    it.file.make("more", Right::Use, now(), None).unwrap();
     let kept = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(kept, 0o640, "whoever could read it still can");
 }
@@ -110,7 +113,7 @@ fn a_file_that_everybody_may_write_lets_nobody_in() {
 fn a_settled_file_is_not_read_again() {
     let it = fixture();
     let path = it.folder.path().join("tokens.json");
-    let (token, _) = it.file.make("ci", now(), None).unwrap();
+    let (token, _) = it.file.make("ci", Right::Use, now(), None).unwrap();
     let stamp_is_kept = || it.tokens.state.lock().unwrap().stamp.is_some();
     assert_eq!(it.seen(&token), "ci");
     assert!(!stamp_is_kept(), "it was written a moment ago");
@@ -127,7 +130,7 @@ fn the_file_is_looked_at_once_in_a_while() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
     let elsewhere = folder.path().join("elsewhere.json");
-    let (token, _) = TokenFile::new(elsewhere.clone()).make("ci", now(), None).unwrap();
+    let (token, _) = TokenFile::new(elsewhere.clone()).make("ci", Right::Use, now(), None).unwrap();
     let tokens = Tokens::looking_every(path.clone(), LOOK_INTERVAL);
     assert!(tokens.check(&token).is_err());
     fs::rename(elsewhere, path).unwrap();

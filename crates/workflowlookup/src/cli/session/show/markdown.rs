@@ -85,6 +85,9 @@ impl Report<'_> {
         fact("Workflow", format!("{} {version}", code(&state.workflow_id)));
         fact("Session", code(&session.id));
         fact("Owner", inline(&session.owner));
+        if !self.story.shared_with.is_empty() {
+            fact("Shared with", inline(&self.story.shared_with.join(", ")));
+        }
         fact("Status", session.status().name().to_owned());
         if let Some(step) = &state.step {
             fact("Stands at", self.step(step));

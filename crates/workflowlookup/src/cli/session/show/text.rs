@@ -62,6 +62,13 @@ fn facts(story: &Story) -> Vec<(&'static str, String)> {
         ("owner", one_line(&session.owner, LINE_CHARS_MAX)),
         ("status", session.status().name().to_owned()),
     ];
+    if !story.shared_with.is_empty() {
+        let names = one_line(&story.shared_with.join(", "), LINE_CHARS_MAX);
+        facts.insert(3, ("shared with", names));
+    }
+    if state.strict {
+        facts.push(("decided", "only with a token that may approve".to_owned()));
+    }
     if let Some(goal) = &state.goal {
         facts.insert(2, ("goal", one_line(goal, GOAL_CHARS_MAX)));
     }

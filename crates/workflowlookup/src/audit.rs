@@ -1,0 +1,219 @@
+//! The audit log: who decided what, what was refused to whom, who was let in on a session, and which tokens were made.
+//! One JSON object a line, each appended by one write, for the owner's eyes only. It never holds a token or an output, and
+//! where it cannot be written nothing else fails.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use engine::{Channel, Decision};
+use serde::Serialize;
+
+use crate::access::Right;
+use crate::sessions::{now, state_folder};
+
+/// Where the log is, as an option would say it.
+const VARIABLE: &str = "WORKFLOWLOOKUP_AUDIT_LOG";
+/// How many lines about strangers are written in a second. The others are counted.
+const STRANGERS_MAX: u32 = 10;
+/// How much of what somebody else wrote is kept.
+const TEXT_BYTES_MAX: usize = 500;
+
+#[derive(Debug)]
+pub(crate) struct Audit {
+    place: Place,
+    has_warned: AtomicBool,
+    strangers: Mutex<Strangers>,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(PathBuf),
+    StandardError,
+    /// The platform has no folder for us.
+    Nowhere,
+}
+
+#[derive(Debug, Default)]
+struct Strangers {
+    second: u64,
+    written: u32,
+    left_out: u64,
+}
+
+/// What is noted. What is absent is left out.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Line<'a> {
+    pub(crate) event: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) principal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) right: Option<Right>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) channel: Option<Channel>,
+    /// The tool, the method or the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) wanted: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) step: Option<&'a str>,
+    /// Of the log: what was decided about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ruling: Option<&'static str>,
+    /// Whom a session is shared with, or is not any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) with: Option<&'a str>,
+    /// The name of a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<&'a str>,
+    /// What a token is good for that was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) token_right: Option<Right>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_out: Option<u64>,
+}
+
+impl Audit {
+    /// Where the option says, or the environment, or in the state folder. `-` is standard error.
+    pub(crate) fn choose(option: Option<&Path>) -> Self {
+        let named = option.map(Path::to_owned).or_else(|| {
+            std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+        });
+        let place = match named.or_else(|| state_folder().map(|folder| folder.join("audit.jsonl")))
+        {
+            Some(path) if path == Path::new("-") => Place::StandardError,
+            Some(path) => Place::File(path),
+            None => Place::Nowhere,
+        };
+        Self { place, has_warned: AtomicBool::new(false), strangers: Mutex::default() }
+    }
+
+    pub(crate) fn write(&self, line: &Line<'_>) {
+        self.say_what_was_left_out(now() / 1000);
+        self.append(line);
+    }
+
+    /// Somebody has decided.
+    pub(crate) fn decided(
+        &self,
+        decision: &Decision,
+        right: Option<Right>,
+        about: &Line<'_>,
+        is_approved: bool,
+    ) {
+        self.write(&Line {
+            event: "decided",
+            principal: Some(&decision.who),
+            right,
+            channel: Some(decision.channel),
+            ruling: Some(if is_approved { "approved" } else { "rejected" }),
+            session: about.session,
+            step: about.step,
+            version: about.version,
+            ..Line::default()
+        });
+    }
+
+    /// Somebody was not let in. Strangers cannot fill the disk: so many in a second are noted, and the others counted.
+    pub(crate) fn turned_away(&self, wanted: &str, status: u16, reason: &str) {
+        let second = now() / 1000;
+        self.say_what_was_left_out(second);
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        if strangers.second != second {
+            *strangers = Strangers { second, ..Strangers::default() };
+        }
+        if strangers.written >= STRANGERS_MAX {
+            strangers.left_out += 1;
+            return;
+        }
+        strangers.written += 1;
+        drop(strangers);
+        let (wanted, reason) = (Some(cut(wanted)), Some(reason));
+        let status = Some(status);
+        self.append(&Line { event: "turnedAway", wanted, status, reason, ..Line::default() });
+    }
+
+    fn say_what_was_left_out(&self, second: u64) {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        if strangers.left_out == 0 || strangers.second == second {
+            return;
+        }
+        let left_out = Some(std::mem::take(&mut strangers.left_out));
+        drop(strangers);
+        self.append(&Line { event: "leftOut", left_out, ..Line::default() });
+    }
+
+    fn append(&self, line: &Line<'_>) {
+        #[derive(Serialize)]
+        struct Timed<'a> {
+            time: String,
+            #[serde(flatten)]
+            line: &'a Line<'a>,
+        }
+        let time = UNIX_EPOCH + Duration::from_millis(now());
+        let time = humantime::format_rfc3339_millis(time).to_string();
+        let Ok(mut text) = serde_json::to_string(&Timed { time, line }) else { return };
+        text.push('\n');
+        let written = match &self.place {
+            Place::Nowhere => return,
+            Place::StandardError => io::stderr().lock().write_all(text.as_bytes()),
+            // Opened for each line, so that somebody may move it away.
+            Place::File(path) => append_to(path, &text),
+        };
+        if let (Err(error), Place::File(path)) = (written, &self.place)
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
+            let path = path.display();
+            if tracing::dispatcher::has_been_set() {
+                tracing::error!("the audit log `{path}` cannot be written: {error}");
+            } else {
+                // Nobody may be there to read it either.
+                let _ = writeln!(io::stderr(), "the audit log `{path}` cannot be written: {error}");
+            }
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.say_what_was_left_out(u64::MAX);
+    }
+}
+
+fn append_to(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(path.parent().unwrap_or(Path::new(".")))?;
+            options.open(path)
+        }
+        file => file,
+    };
+    // All of it at once: others append too.
+    match file?.write(text.as_bytes())? {
+        written if written == text.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
