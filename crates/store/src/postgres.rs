@@ -40,6 +40,7 @@ mod schema;
 mod search;
 mod shares;
 mod tips;
+mod tsvector;
 mod turns;
 mod verify;
 mod watch;

@@ -1,8 +1,6 @@
 //! The words of a text, as an index knows them: small letters without accents, cut where there is something else than
 //! letters and digits.
 
-use std::collections::BTreeSet;
-
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
@@ -13,14 +11,17 @@ use crate::limits::{QUERY_WORDS_MAX, SEARCH_BYTES_MAX, WORD_BYTES_MAX, cut};
 /// Shorter words are only found as they are: too much begins with one letter.
 const PREFIX_CHARS_MIN: usize = 3;
 
-/// Each once.
-pub(crate) fn words(text: &str) -> BTreeSet<String> {
-    split(cut(text, SEARCH_BYTES_MAX)).collect()
+/// Each once, in the order of the alphabet.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let mut words = split(cut(text, SEARCH_BYTES_MAX));
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
 /// The words of a query, and whether a word that only begins so counts too.
 pub(crate) fn query_words(query: &str) -> Vec<(String, bool)> {
-    let words = split(cut(query, SEARCH_BYTES_MAX)).take(QUERY_WORDS_MAX);
+    let words = split(cut(query, SEARCH_BYTES_MAX)).into_iter().take(QUERY_WORDS_MAX);
     words
         .map(|word| {
             let counts_as_beginning = word.chars().count() >= PREFIX_CHARS_MIN;
@@ -34,12 +35,18 @@ pub(crate) fn owner_word(owner: &str) -> String {
     format!("o{}", hex(&Sha256::digest(owner.as_bytes())[..16]))
 }
 
-fn split(text: &str) -> impl Iterator<Item = String> {
-    let plain: String = text.nfd().filter(|sign| !is_combining_mark(*sign)).collect();
-    let plain = plain.to_lowercase();
+/// In their order.
+fn split(text: &str) -> Vec<String> {
+    // Most texts need nothing more.
+    let plain = match text.is_ascii() {
+        true => text.to_ascii_lowercase(),
+        false => {
+            let plain: String = text.nfd().filter(|sign| !is_combining_mark(*sign)).collect();
+            plain.to_lowercase()
+        }
+    };
     let words = plain.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
-    let words: Vec<String> = words.map(|word| cut(word, WORD_BYTES_MAX).to_owned()).collect();
-    words.into_iter()
+    words.map(|word| cut(word, WORD_BYTES_MAX).to_owned()).collect()
 }
 
 #[cfg(test)]

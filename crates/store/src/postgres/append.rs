@@ -9,23 +9,21 @@ use super::attempts::Attempt;
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
 use super::tips::{self, Tip};
+use super::tsvector::TsVector;
 use crate::chain::{Chain, Hash, Link};
 use crate::error::Error;
 use crate::limits::{EVENTS_MAX, SNAPSHOT_BYTES_MAX};
 use crate::model::{Append, NewEvent, Status, Version};
-use crate::words::words;
 
 macro_rules! append_sql {
     () => {
         "WITH head AS (
             UPDATE sessions SET status = $4, step = $5, revision = $6, touched = $7, version = $2 + 1, seal = $8,
                 finished = $9
-            WHERE id = $1 AND version = $2 AND seal = $3 RETURNING number, owner
+            WHERE id = $1 AND version = $2 AND seal = $3 RETURNING number
         ), event AS (
             INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
-            SELECT number, $2 + 1, $7, $10, $11, $12, $13, $14,
-                CASE WHEN $15::text[] IS NULL THEN NULL ELSE array_to_tsvector($15::text[] || ('o' || left(encode(sha256(convert_to(owner, 'UTF8')), 'hex'), 32))) END
-            FROM head RETURNING session
+            SELECT number, $2 + 1, $7, $10, $11, $12, $13, $14, $15 FROM head RETURNING session
         )"
     };
 }
@@ -60,8 +58,9 @@ pub(super) async fn append(attempt: Attempt<'_>, append: Arc<Append>) -> Result<
             return Err(Error::TooMany { max: EVENTS_MAX }.into());
         }
         if let Some(next) = write(client, &shared.chain, &append, &tip).await? {
+            let version = next.version;
             shared.tips.put(&append.session, next);
-            return Ok(next.version);
+            return Ok(version);
         }
         tip = look(attempt, &append).await?;
     }
@@ -71,7 +70,7 @@ pub(super) async fn append(attempt: Attempt<'_>, append: Arc<Append>) -> Result<
 async fn look(attempt: Attempt<'_>, append: &Append) -> Result<Tip, Failure> {
     let Attempt { client, shared, .. } = attempt;
     let tip = tips::read(client, &shared.chain, &append.session).await?.ok_or(Error::NotFound)?;
-    shared.tips.put(&append.session, tip);
+    shared.tips.put(&append.session, tip.clone());
     Ok(tip)
 }
 
@@ -90,7 +89,7 @@ async fn write(
     let (expected, status) = (signed(tip.version), status_number(head.status));
     let finished = (head.status == Status::Complete).then_some(time);
     let (event_revision, digest) = columns(event);
-    let words = searched(event);
+    let words = event.search.as_ref().map(|text| TsVector::of(text, &tip.owner));
     let (old_seal, hash_bytes, seal_bytes) = (&tip.seal[..], &hash[..], &seal[..]);
     let snapshot = append.snapshot.as_ref().filter(|text| text.len() <= SNAPSHOT_BYTES_MAX);
     let snapshot_seal = snapshot.map(|text| chain.snapshot(&hash, session, text.as_bytes()));
@@ -122,7 +121,7 @@ async fn write(
     };
     let statement = client.prepare_cached(sql).await?;
     let row = client.query_opt(&statement, &values).await?;
-    Ok(row.map(|_| Tip { version, hash, seal }))
+    Ok(row.map(|_| Tip { version, hash, seal, owner: Arc::clone(&tip.owner) }))
 }
 
 /// Whether the event that stands where ours should go is ours, from an attempt that we did not hear of.
@@ -159,10 +158,4 @@ pub(super) fn link_of<'a>(
 /// The revision and the digest as columns.
 pub(super) fn columns(event: &NewEvent) -> (Option<i64>, Option<&[u8]>) {
     (event.revision.map(signed), event.digest.as_ref().map(<[u8; 32]>::as_slice))
-}
-
-/// By what a search finds it. The letter in front keeps words apart from owners.
-pub(super) fn searched(event: &NewEvent) -> Option<Vec<String>> {
-    let text = event.search.as_ref()?;
-    Some(words(text).into_iter().map(|word| format!("t{word}")).collect())
 }

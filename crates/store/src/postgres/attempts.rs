@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Client, Object, Pool};
 use tokio::sync::OnceCell;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::failure::Failure;
 use super::schema;
@@ -69,12 +69,13 @@ impl Shared {
         let mut pause = PAUSE_FIRST;
         let mut is_again = false;
         loop {
+            let until = deadline.min(Instant::now() + ATTEMPT_MAX);
             let attempt = self.attempt(ask, &arguments, &mut is_again);
-            let why = match timeout_at(deadline, attempt).await {
+            let why = match timeout_at(until, attempt).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(Failure::Final(error))) => return Err(error),
                 Ok(Err(Failure::Again(why))) => why,
-                Err(_) => return Err(Error::Unavailable(SILENT.to_owned())),
+                Err(_) => SILENT.to_owned(),
             };
             // Where it is known to be away there is no use in having many wait for it.
             let is_late = self.watch.is_away() && begun.elapsed() >= AWAY_MAX;
@@ -115,11 +116,11 @@ impl Shared {
     ) -> Result<T, Failure> {
         let mut lent = Lent(Some(self.pool.get().await?));
         let Some(client) = &lent.0 else { return Err(Failure::Again(SILENT.to_owned())) };
-        let answer = timeout(ATTEMPT_MAX, async {
-            self.prepared.get_or_try_init(|| schema::prepare(client, &self.chain)).await?;
-            run(client).await
-        });
-        let answer = answer.await.unwrap_or_else(|_| Err(Failure::Again(SILENT.to_owned())));
+        let prepared = self.prepared.get_or_try_init(|| schema::prepare(client, &self.chain)).await;
+        let answer = match prepared {
+            Ok(()) => run(client).await,
+            Err(failure) => Err(failure),
+        };
         if !matches!(answer, Err(Failure::Again(_))) {
             lent.give_back();
         }

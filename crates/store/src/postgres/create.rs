@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use deadpool_postgres::Client;
 
-use super::append::{columns, link_of, searched};
+use super::append::{columns, link_of};
 use super::attempts::Attempt;
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
 use super::tips::Tip;
+use super::tsvector::TsVector;
 use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
-use crate::model::{Created, NewEvent, NewSession, Status};
+use crate::model::{Created, NewSession, Status};
+use crate::words::owner_word;
 
 pub(super) const CREATE: &str = "WITH pinned AS (
         INSERT INTO definitions (hash, text) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING
@@ -20,12 +22,12 @@ pub(super) const CREATE: &str = "WITH pinned AS (
             touched, version, seal, finished)
         SELECT $3, $4, $5, $6, $7, $1, $8, $9, $10, $11, $12, $8, 1, $13, $14
         WHERE NOT EXISTS (SELECT 1 FROM definitions WHERE hash = $1 AND text <> $2)
-        ON CONFLICT DO NOTHING RETURNING number, owner
+        ON CONFLICT DO NOTHING RETURNING number
     ), shared AS (
         INSERT INTO shares (session, principal) SELECT DISTINCT number, name FROM begun, unnest($21::text[]) name
     )
     INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
-    SELECT number, 1, $8, $15, $16, $17, $18, $19, array_to_tsvector($20::text[] || ('o' || left(encode(sha256(convert_to(owner, 'UTF8')), 'hex'), 32))) FROM begun
+    SELECT number, 1, $8, $15, $16, $17, $18, $19, $20 FROM begun
     RETURNING session";
 pub(super) const BY_KEY: &str = "SELECT id FROM sessions WHERE owner = $1 AND key = $2";
 pub(super) const BY_ID: &str = "SELECT root, seal FROM sessions WHERE id = $1";
@@ -40,13 +42,13 @@ pub(super) async fn create(
     let chain = &shared.chain;
     let NewSession { definition, event, head, time, .. } = &*session;
     let root = root(chain, &session);
-    let first = first(&session, event);
-    let link = chain.link(&root, &link_of(&session.id, 1, *time, &first));
+    let link = chain.link(&root, &link_of(&session.id, 1, *time, event));
     let seal = chain.seal(&link, &session.id, 1, head, *time);
     let (status, revision, at) = (status_number(head.status), signed(head.revision), signed(*time));
     let finished = (head.status == Status::Complete).then_some(at);
-    let (event_revision, digest) = columns(&first);
-    let words = searched(&first);
+    let (event_revision, digest) = columns(event);
+    let owner: Arc<str> = owner_word(&session.owner).into();
+    let words = TsVector::of(&found_by(&session), &owner);
     let (root_bytes, link_bytes, seal_bytes) = (&root[..], &link[..], &seal[..]);
     let statement = client.prepare_cached(CREATE).await?;
     let row = client
@@ -67,18 +69,18 @@ pub(super) async fn create(
                 &revision,
                 &seal_bytes,
                 &finished,
-                &first.kind,
+                &event.kind,
                 &event_revision,
                 &digest,
                 &link_bytes,
-                &first.body,
+                &event.body,
                 &words,
                 &session.shared_with,
             ],
         )
         .await?;
     if row.is_some() {
-        shared.tips.put(&session.id, Tip { version: 1, hash: link, seal });
+        shared.tips.put(&session.id, Tip { version: 1, hash: link, seal, owner });
         return Ok(Created::New);
     }
     why_not(client, &session, &root, is_again).await
@@ -134,8 +136,7 @@ pub(super) fn root(chain: &Chain, session: &NewSession) -> Hash {
 }
 
 /// The words of a session's goal and workflow are found with its first event.
-pub(super) fn first(session: &NewSession, event: &NewEvent) -> NewEvent {
-    let outcome = event.search.as_deref().unwrap_or_default();
-    let search = format!("{} {} {outcome}", session.workflow, session.goal);
-    NewEvent { search: Some(search), ..event.clone() }
+pub(super) fn found_by(session: &NewSession) -> String {
+    let outcome = session.event.search.as_deref().unwrap_or_default();
+    format!("{} {} {outcome}", session.workflow, session.goal)
 }

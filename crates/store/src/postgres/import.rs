@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use deadpool_postgres::Client;
 
-use super::append::{columns, link_of, searched};
+use super::append::{columns, link_of};
 use super::attempts::{Attempt, transaction};
-use super::create::{BY_ID, by_key, first, root};
+use super::create::{BY_ID, by_key, found_by, root};
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
+use super::tsvector::TsVector;
 use crate::chain::Hash;
 use crate::error::Error;
 use crate::import::Incoming;
-use crate::model::{NewEvent, Status, Version};
+use crate::model::{Status, Version};
 use crate::words::owner_word;
 
 pub(super) const PIN: &str =
@@ -25,8 +26,7 @@ pub(super) const BEGIN: &str =
     ON CONFLICT DO NOTHING RETURNING number";
 pub(super) const EVENT: &str =
     "INSERT INTO events (session, version, time, kind, revision, digest, hash, body, words)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $9::text[] IS NULL THEN NULL
-        ELSE array_to_tsvector($9::text[] || $10::text) END)";
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 pub(super) async fn import(attempt: Attempt<'_>, log: Arc<Incoming>) -> Result<(), Failure> {
     let Attempt { client, shared, is_again } = attempt;
@@ -100,15 +100,9 @@ async fn write(
     let statement = client.prepare_cached(EVENT).await?;
     let owner = owner_word(&session.owner);
     for (version, ((time, event), hash)) in (1_i64..).zip(events.iter().zip(hashes)) {
-        let found: NewEvent;
-        let event = if version == 1 {
-            found = first(session, event);
-            &found
-        } else {
-            event
-        };
         let (revision, digest) = columns(event);
-        let words = searched(event);
+        let found = if version == 1 { Some(found_by(session)) } else { event.search.clone() };
+        let words = found.map(|text| TsVector::of(&text, &owner));
         let hash = hash.as_slice();
         client
             .execute(
@@ -123,7 +117,6 @@ async fn write(
                     &hash,
                     &event.body,
                     &words,
-                    &owner,
                 ],
             )
             .await?;

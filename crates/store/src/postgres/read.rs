@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::model::{Event, Log, Meta, Snapshot, Version};
 use crate::verify::Flaw;
+use crate::words::owner_word;
 
 pub(super) const META: &str =
     concat!("SELECT ", meta_columns!(), " FROM sessions s WHERE s.id = $1");
@@ -71,7 +72,8 @@ pub(super) async fn load(attempt: Attempt<'_>, id: Arc<String>) -> Result<Option
     if shared.chain.seal(&walk.last, &id, *version, head, *touched) != seal {
         return Err(Error::Broken(vec![Flaw::Head(*version)]).into());
     }
-    shared.tips.put(&id, Tip { version: *version, hash: walk.last, seal });
+    let owner = owner_word(&meta.owner).into();
+    shared.tips.put(&id, Tip { version: *version, hash: walk.last, seal, owner });
     Ok(Some(Log { meta, snapshot, events }))
 }
 
@@ -106,7 +108,7 @@ pub(super) async fn newer(
     if shared.chain.seal(&walk.last, id, version, &head(first, 10)?, touched) != seal {
         return Err(Error::Broken(vec![Flaw::Head(version)]).into());
     }
-    shared.tips.put(id, Tip { version, hash: walk.last, seal });
+    shared.tips.put(id, Tip { version, hash: walk.last, seal, owner: tip.owner });
     Ok(Newer::Events(events))
 }
 

@@ -2,7 +2,7 @@
 //! here: the statement compares.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use deadpool_postgres::Client;
 
@@ -11,22 +11,25 @@ use super::rows::{hash, head, number};
 use crate::chain::{Chain, Hash};
 use crate::error::Error;
 use crate::model::Version;
+use crate::words::owner_word;
 
 pub(super) const TIP: &str = "SELECT version, touched, seal, status, step, revision,
-    (SELECT hash FROM events e WHERE e.session = s.number AND e.version = s.version)
+    (SELECT hash FROM events e WHERE e.session = s.number AND e.version = s.version), owner
     FROM sessions s WHERE id = $1";
 
 /// Beyond so many, all are forgotten and read again.
 const TIPS_MAX: usize = 10_000;
 
 /// What the next event hangs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tip {
     pub(super) version: Version,
     /// Of the last event.
     pub(super) hash: Hash,
     /// Of the head, and so of all that is in it.
     pub(super) seal: Hash,
+    /// What stands for the owner in the index of words.
+    pub(super) owner: Arc<str>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +37,7 @@ pub(super) struct Tips(Mutex<HashMap<String, Tip>>);
 
 impl Tips {
     pub(super) fn get(&self, session: &str) -> Option<Tip> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
     pub(super) fn put(&self, session: &str, tip: Tip) {
@@ -67,7 +70,8 @@ pub(super) async fn read(
     };
     match last {
         Some(last) if chain.seal(&last, session, version, &head, touched) == seal => {
-            Ok(Some(Tip { version, hash: last, seal }))
+            let owner = owner_word(row.try_get(7)?).into();
+            Ok(Some(Tip { version, hash: last, seal, owner }))
         }
         _ => {
             let why = format!("the head of `{session}` does not fit its last event");
