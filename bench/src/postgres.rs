@@ -24,7 +24,8 @@ const FULL_ROUNDS: usize = 300;
 const FINISHED: usize = 1_000_000;
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const WORKFLOW: &str = "team-way";
-const STEPS: u64 = 200;
+/// As many as a long workflow has.
+const STEPS: u64 = 50;
 const OUTPUT: &str = "Both parts are in place. The first reads the file and hands on what it found; the second \
     writes the report. All tests pass, the new one among them, and nothing else has changed.";
 

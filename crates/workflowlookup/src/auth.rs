@@ -2,7 +2,6 @@
 //! are known, tokens of our own (`tokens`) and those of an issuer (`oauth`). Nothing here knows HTTP's messages, and no
 //! token is ever logged or put into a reason.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -19,7 +18,7 @@ mod tokens;
 pub(crate) use denied::Denied;
 pub(crate) use metadata::{metadata_path, metadata_url};
 pub(crate) use oauth::{ALGORITHMS_BY_DEFAULT, OAuth, algorithm};
-pub(crate) use tokens::{Record, TokenFile};
+pub(crate) use tokens::{Record, TokenList, TokenPlace};
 
 use denied::Why;
 use oauth::ResourceServer;
@@ -44,8 +43,8 @@ pub(crate) struct Authenticator {
 }
 
 impl Authenticator {
-    /// With the file of our own tokens, with an issuer, or with both. With neither, nobody is let in.
-    pub(crate) fn new(tokens: Option<PathBuf>, oauth: Option<OAuth>) -> Result<Self, Refusal> {
+    /// With tokens of our own, with an issuer, or with both. With neither, nobody is let in.
+    pub(crate) fn new(tokens: Option<TokenPlace>, oauth: Option<OAuth>) -> Result<Self, Refusal> {
         let oauth = oauth.map(ResourceServer::new).transpose()?;
         Ok(Self { tokens: tokens.map(Tokens::new), oauth })
     }
@@ -76,9 +75,21 @@ impl Authenticator {
         is_issued || self.tokens.as_ref().is_none_or(|tokens| tokens.has(name, scope))
     }
 
-    /// The file of our own tokens, where there is one.
-    pub(crate) fn token_file(&self) -> Option<TokenFile> {
-        self.tokens.as_ref().map(Tokens::file)
+    /// Our own tokens, where there are some.
+    pub(crate) fn token_list(&self) -> Option<TokenList> {
+        self.tokens.as_ref().map(Tokens::list)
+    }
+
+    /// Whether anybody has made a token; none where that cannot be said.
+    pub(crate) fn has_tokens(&self) -> Option<bool> {
+        self.tokens.as_ref().map_or(Some(false), Tokens::are_there)
+    }
+
+    /// Looks at what has to be waited for; to be called again and again by who may wait.
+    pub(crate) fn refresh(&self) {
+        if let Some(tokens) = &self.tokens {
+            tokens.refresh();
+        }
     }
 
     /// Takes every `Authorization` header of a request, so that two of them are seen as two. Nothing else of a

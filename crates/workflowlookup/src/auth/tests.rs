@@ -30,8 +30,9 @@ async fn seen(authenticator: &Authenticator, header: Option<&str>) -> String {
 async fn tokens_of_our_own_need_no_issuer_and_tell_of_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
-    let (token, _) = TokenFile::new(path.clone()).make("ci", Right::Use, now(), None).unwrap();
-    let authenticator = Authenticator::new(Some(path), None).unwrap();
+    let (token, _) =
+        TokenList::new(TokenPlace::File(path.clone())).make("ci", Right::Use, now(), None).unwrap();
+    let authenticator = Authenticator::new(Some(TokenPlace::File(path)), None).unwrap();
     authenticator.warm();
     assert_eq!(authenticator.not_ready(), None);
     assert_eq!(authenticator.metadata(RESOURCE), None);

@@ -11,9 +11,10 @@ use crate::access::Right;
 use crate::error::Refusal;
 
 mod file;
+mod list;
 mod watched;
 
-pub(crate) use file::TokenFile;
+pub(crate) use list::{TokenList, TokenPlace};
 pub(super) use watched::Tokens;
 
 /// By this a token is known as ours, also by those who look for secrets in places where there should be none.

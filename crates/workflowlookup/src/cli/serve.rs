@@ -72,12 +72,13 @@ pub(crate) fn run(
     };
     let wire_log = open_log()?;
     log::begin(arguments.log_level, arguments.log_format);
-    let chosen = arguments.http.choose()?;
-    let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
-    let observer = Observer::new(tracer, chosen.is_some());
     let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
     let serving = Serving { connections, gates: arguments.http.gates };
-    let host = Arc::new(Host::new(sources.serving(serving), observer));
+    let app = sources.serving(serving);
+    let chosen = arguments.http.choose(&app, sources.unloaded())?;
+    let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
+    let observer = Observer::new(tracer, chosen.is_some());
+    let host = Arc::new(Host::new(app, observer));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),
         None => {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{Ended, SourceOptions, Terminal};
-use crate::auth::TokenFile;
+use crate::app::App;
+use crate::auth::{TokenList, TokenPlace};
 use crate::error::Refusal;
 use crate::sessions::state_folder;
 
@@ -29,7 +30,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct TokensOption {
-    /// Where tokens are kept, as hashes; otherwise a file in the platform's state folder
+    /// Where tokens are kept, as hashes; otherwise in the store, where that is a PostgreSQL, or a file in the platform's
+    /// state folder
     #[arg(long, value_name = "FILE", global = true)]
     tokens: Option<PathBuf>,
 }
@@ -51,18 +53,26 @@ impl Arguments {
 }
 
 impl TokensOption {
-    /// Whether tokens are wanted: a file was named, or there is one.
-    pub(crate) fn are_wanted(&self) -> bool {
-        self.tokens.is_some() || self.path().is_ok_and(|path| path.exists())
-    }
-
-    /// The file that was named, or the one of this user.
-    pub(crate) fn path(&self) -> Result<PathBuf, Refusal> {
-        let own = || state_folder().map(|folder| folder.join("tokens.json"));
-        self.tokens.clone().or_else(own).ok_or_else(|| Refusal::Store {
+    /// The file that was named; or with the sessions, where processes on several machines share them; or a file of this
+    /// user's.
+    pub(crate) fn place(&self, app: impl FnOnce() -> App) -> Result<TokenPlace, Refusal> {
+        if let Some(path) = &self.tokens {
+            return Ok(TokenPlace::File(path.clone()));
+        }
+        let app = app();
+        if app.sessions().are_remote() {
+            return Ok(TokenPlace::Store(app));
+        }
+        let own = state_folder().map(|folder| TokenPlace::File(folder.join("tokens.json")));
+        own.ok_or_else(|| Refusal::Store {
             details: "there is no folder to keep tokens in".to_owned(),
             hint: Some("set HOME, or name a file with `--tokens FILE`".to_owned()),
         })
+    }
+
+    /// Whether they are wanted: a file was named, or there are some.
+    pub(crate) fn are_wanted(&self, place: TokenPlace) -> Result<bool, Refusal> {
+        Ok(self.tokens.is_some() || TokenList::new(place).is_there()?)
     }
 }
 
@@ -72,7 +82,7 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Ended {
     let audit = sources.audit();
-    let file = TokenFile::new(arguments.file.path()?);
+    let file = TokenList::new(arguments.file.place(|| sources.unloaded())?);
     match &arguments.verb {
         Verb::New(arguments) => new::run(arguments, &file, &audit, terminal),
         Verb::List(arguments) => list::run(arguments, &file, terminal),

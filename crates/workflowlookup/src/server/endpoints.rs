@@ -7,7 +7,7 @@ use transport::{EndpointAnswer, EndpointRequest};
 
 use crate::access::Who;
 use crate::app::App;
-use crate::auth::TokenFile;
+use crate::auth::TokenList;
 use crate::error::Refusal;
 use crate::sessions::Denied;
 
@@ -30,7 +30,7 @@ pub(super) fn answer(
     app: &App,
     request: &EndpointRequest,
     who: &Who,
-    tokens: Option<TokenFile>,
+    tokens: Option<TokenList>,
 ) -> EndpointAnswer {
     let EndpointRequest { method, path, body, .. } = request;
     let audit = app.sessions().audit();

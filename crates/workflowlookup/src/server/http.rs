@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,7 +89,7 @@ pub(crate) fn begin(
     let adapter = Adapter {
         host: Arc::clone(host),
         looker: Arc::clone(&looker),
-        door: options.door,
+        door: Arc::new(options.door),
         metadata_url: options.metadata_url,
         wire_log: wire_log.map(Mutex::new),
         metrics: Metrics::new(Arc::clone(host)),
@@ -107,7 +106,11 @@ pub(crate) fn begin(
     }
     let HttpOptions { allowed, documents, .. } = options;
     let transport_options = Options { key, allowed, documents, limits };
+    let door = Arc::clone(&adapter.door);
     let service = Service::new(adapter, transport_options, feed)?;
+    if host.app().sessions().are_remote() {
+        runtime.spawn(keep_refreshing(door));
+    }
     let (stop, stopped) = oneshot::channel();
     runtime.spawn(looker.keep_looking());
     let served = runtime.spawn(transport::serve(service, listener, async {
@@ -139,7 +142,6 @@ pub(crate) enum Door {
     Open,
     /// Anybody, until there are tokens.
     OpenUntil {
-        tokens: PathBuf,
         authenticator: Authenticator,
         looked: Mutex<Looked>,
     },
@@ -149,14 +151,24 @@ pub(crate) enum Door {
 /// What a look for tokens has shown.
 #[derive(Debug)]
 pub(crate) struct Looked {
-    at: Instant,
+    at: Option<Instant>,
     are_there: bool,
 }
 
 impl Door {
-    pub(crate) fn open_until(tokens: PathBuf, authenticator: Authenticator) -> Self {
-        let looked = Mutex::new(Looked { at: Instant::now(), are_there: false });
-        Self::OpenUntil { tokens, authenticator, looked }
+    pub(crate) fn open_until(authenticator: Authenticator) -> Self {
+        let looked = Mutex::new(Looked { at: None, are_there: false });
+        Self::OpenUntil { authenticator, looked }
+    }
+
+    /// Looks at what has to be waited for.
+    fn refresh(&self) {
+        match self {
+            Self::Open => {}
+            Self::OpenUntil { authenticator, .. } | Self::Asks(authenticator) => {
+                authenticator.refresh();
+            }
+        }
     }
 
     /// Whom to ask; nobody, where anybody is let in.
@@ -164,11 +176,15 @@ impl Door {
         match self {
             Self::Open => None,
             Self::Asks(authenticator) => Some(authenticator),
-            Self::OpenUntil { tokens, authenticator, looked } => {
+            Self::OpenUntil { authenticator, looked } => {
                 let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
-                if !looked.are_there && looked.at.elapsed() >= LOOK {
-                    *looked = Looked { at: Instant::now(), are_there: tokens.exists() };
-                    if looked.are_there {
+                if !looked.are_there && looked.at.is_none_or(|at| at.elapsed() >= LOOK) {
+                    // Until that can be said, nobody is let in unasked.
+                    let Some(are_there) = authenticator.has_tokens() else {
+                        return Some(authenticator);
+                    };
+                    *looked = Looked { at: Some(Instant::now()), are_there };
+                    if are_there {
                         tracing::warn!(
                             "there are tokens now: from here on every request needs one"
                         );
@@ -301,11 +317,20 @@ impl Looker {
     }
 }
 
+/// Tokens that are in a store over a network are looked at beside the requests.
+async fn keep_refreshing(door: Arc<Door>) {
+    loop {
+        let door = Arc::clone(&door);
+        let _ = tokio::task::spawn_blocking(move || door.refresh()).await;
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 /// Our host, as the transport wants it.
 struct Adapter {
     host: Arc<Host>,
     looker: Arc<Looker>,
-    door: Door,
+    door: Arc<Door>,
     metadata_url: String,
     wire_log: Option<Mutex<WireLog>>,
     metrics: Metrics,
@@ -401,7 +426,7 @@ impl transport::Host for Adapter {
             scope: request.principal.as_ref().map(|it| Arc::clone(&it.scope)),
             ..Caller::default()
         };
-        let tokens = self.door.authenticator().and_then(Authenticator::token_file);
+        let tokens = self.door.authenticator().and_then(Authenticator::token_list);
         match Who::of(&caller) {
             Some(who) => endpoints::answer(self.host.app(), &request, &who, tokens),
             None => EndpointAnswer { status: 500, body: None },

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{NAME_CHARS_MAX, Record, TOKENS_MAX, is_id, is_name, make};
-use crate::access::Right;
-use crate::error::Refusal;
+use super::{Record, TOKENS_MAX, is_id, is_name};
 
 /// Three times what as many tokens as there may be take.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -18,12 +16,6 @@ const VERSION: u32 = 1;
 /// How long another process may take to change the file. It takes milliseconds.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 const LOCK_LOOK_AGAIN: Duration = Duration::from_millis(10);
-
-/// The file as commands see it.
-#[derive(Debug)]
-pub(crate) struct TokenFile {
-    path: PathBuf,
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,95 +32,6 @@ pub(super) struct Stamp {
     /// Of the file itself: one that takes another's place is another file.
     file: (u64, u64),
     changed: (i64, i64),
-}
-
-impl TokenFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path }
-    }
-
-    /// Makes a token. It is in the answer, and nowhere else.
-    pub(crate) fn make(
-        &self,
-        name: &str,
-        right: Right,
-        now: u64,
-        until: Option<u64>,
-    ) -> Result<(String, Record), Refusal> {
-        if !is_name(name) {
-            return Err(Refusal::InvalidParams {
-                details: format!("`{name}` cannot be the name of a token"),
-                hint: Some(format!(
-                    "up to {NAME_CHARS_MAX} letters, digits, `.`, `_`, `-` and `@`, with a letter or digit in front"
-                )),
-            });
-        }
-        self.change(|records| {
-            if records.iter().any(|record| *record.name == *name && !record.is_expired(now)) {
-                return Err(Refusal::TokenExists { name: name.to_owned() });
-            }
-            records.retain(|record| *record.name != *name);
-            if records.len() >= TOKENS_MAX {
-                return Err(Refusal::InvalidParams {
-                    details: format!("there are {TOKENS_MAX} tokens already"),
-                    hint: Some("revoke some that `workflowlookup token list` shows".to_owned()),
-                });
-            }
-            let (token, record) = make(name, right, now, until)?;
-            records.push(record.clone());
-            Ok((token, record))
-        })
-    }
-
-    /// Ends a token.
-    pub(crate) fn revoke(&self, name: &str) -> Result<(), Refusal> {
-        let none = || Refusal::TokenNotFound { name: name.to_owned() };
-        // Whoever only looks makes no file.
-        if !self.list()?.iter().any(|record| *record.name == *name) {
-            return Err(none());
-        }
-        self.change(|records| {
-            let before = records.len();
-            records.retain(|record| *record.name != *name);
-            if records.len() == before { Err(none()) } else { Ok(()) }
-        })
-    }
-
-    /// Every token, in the order in which they were made.
-    pub(crate) fn list(&self) -> Result<Vec<Record>, Refusal> {
-        let read = read(&self.path).map_err(|why| self.unusable(&why))?;
-        Ok(read.map(|(records, _)| records).unwrap_or_default())
-    }
-
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut Vec<Record>) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let cannot_write = |error: io::Error| Refusal::Store {
-            details: format!("`{}` cannot be written: {error}", self.path.display()),
-            hint: Some(
-                "see that its folder is yours to write, or name another file with `--tokens FILE`"
-                    .to_owned(),
-            ),
-        };
-        make_folder(&self.path).map_err(cannot_write)?;
-        // Two at once would both add to what was there, and the later one would win.
-        let _lock = lock(&self.path).map_err(cannot_write)?;
-        let mut records = self.list()?;
-        let changed = change(&mut records)?;
-        write(&self.path, records).map_err(cannot_write)?;
-        Ok(changed)
-    }
-
-    fn unusable(&self, why: &str) -> Refusal {
-        Refusal::Store {
-            details: format!("the tokens in `{}` cannot be used: {why}", self.path.display()),
-            hint: Some(
-                "put a good copy back, or move it away and make new tokens; until then none is let in"
-                    .to_owned(),
-            ),
-        }
-    }
 }
 
 /// What is in a file, and by what it is known; none where there is no file. An error says why it cannot be used.
@@ -157,7 +60,7 @@ pub(super) fn read(path: &Path) -> Result<Option<(Vec<Record>, Stamp)>, String> 
     Ok(Some((parse(&text)?, Stamp::of(&metadata))))
 }
 
-fn parse(text: &str) -> Result<Vec<Record>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<Record>, String> {
     let content: Content = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if content.version != VERSION {
         return Err(format!("it has the version {}, not {VERSION}", content.version));
@@ -171,6 +74,10 @@ fn parse(text: &str) -> Result<Vec<Record>, String> {
         Some(_) => Err("it has a token whose id or name none can have".to_owned()),
         None => Ok(content.tokens),
     }
+}
+
+pub(super) fn text(tokens: Vec<Record>) -> io::Result<String> {
+    Ok(serde_json::to_string_pretty(&Content { version: VERSION, tokens })? + "\n")
 }
 
 impl Stamp {
@@ -208,7 +115,8 @@ fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Held until it is dropped, or its process ends. It is a file of its own, since the other one is replaced.
-fn lock(path: &Path) -> io::Result<File> {
+pub(super) fn lock(path: &Path) -> io::Result<File> {
+    make_folder(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -228,11 +136,10 @@ fn lock(path: &Path) -> io::Result<File> {
 }
 
 /// All or nothing: readers see the old tokens or the new ones. A link is followed, not replaced.
-fn write(path: &Path, tokens: Vec<Record>) -> io::Result<()> {
+pub(super) fn write(path: &Path, tokens: Vec<Record>) -> io::Result<()> {
     let target = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_path_buf() };
     let old = fs::metadata(&target).ok();
-    let mut text = serde_json::to_string_pretty(&Content { version: VERSION, tokens })?;
-    text.push('\n');
+    let text = text(tokens)?;
     // Nobody else has this name: we hold the lock. What is there was left by a crash.
     let draft = with_suffix(&target, ".new");
     let _ = fs::remove_file(&draft);

@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::file::{self, Stamp, TokenFile};
+use super::file::{self, Stamp};
+use super::list::{TokenList, TokenPlace};
 use super::{Hash, Record, id_of};
 use crate::auth::Principal;
 use crate::auth::denied::{Denied, Why};
@@ -18,12 +19,14 @@ use crate::sessions::now;
 
 /// How often the file is looked at, at most.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long those of a store are good that cannot be asked.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
 /// A file that was written less than this before it was read is read once more.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(in crate::auth) struct Tokens {
-    path: PathBuf,
+    place: TokenPlace,
     look_interval: Duration,
     state: Mutex<State>,
 }
@@ -33,6 +36,8 @@ struct State {
     looked: Option<Instant>,
     /// None where the file has to be read again in any case.
     stamp: Option<Stamp>,
+    /// Of those in a store.
+    are_there: bool,
     known: Arc<Known>,
 }
 
@@ -40,18 +45,52 @@ struct State {
 type Known = Result<HashMap<String, Record>, String>;
 
 impl Tokens {
-    pub(in crate::auth) fn new(path: PathBuf) -> Self {
-        Self::looking_every(path, LOOK_INTERVAL)
+    pub(in crate::auth) fn new(place: TokenPlace) -> Self {
+        Self::looking_every(place, LOOK_INTERVAL)
     }
 
-    fn looking_every(path: PathBuf, look_interval: Duration) -> Self {
-        let state = State { looked: None, stamp: None, known: Arc::new(Ok(HashMap::new())) };
-        Self { path, look_interval, state: Mutex::new(state) }
+    fn looking_every(place: TokenPlace, look_interval: Duration) -> Self {
+        let known = match &place {
+            TokenPlace::File(_) => Ok(HashMap::new()),
+            TokenPlace::Store(_) => Err("nobody has looked yet".to_owned()),
+        };
+        let state = State { looked: None, stamp: None, are_there: false, known: Arc::new(known) };
+        Self { place, look_interval, state: Mutex::new(state) }
     }
 
-    /// The file, for who changes it.
-    pub(in crate::auth) fn file(&self) -> TokenFile {
-        TokenFile::new(self.path.clone())
+    /// The list, for who changes it.
+    pub(in crate::auth) fn list(&self) -> TokenList {
+        TokenList::new(self.place.clone())
+    }
+
+    /// Whether anybody has made one; none where that cannot be said.
+    pub(in crate::auth) fn are_there(&self) -> Option<bool> {
+        match &self.place {
+            TokenPlace::File(path) => Some(path.exists()),
+            TokenPlace::Store(_) => {
+                let state = self.state();
+                state.known.is_ok().then_some(state.are_there)
+            }
+        }
+    }
+
+    /// Looks into the store, where they are there; to be called by who may wait for it, again and again. While the store
+    /// is away nothing can be revoked in it either, so what was known is good for a while.
+    pub(in crate::auth) fn refresh(&self) {
+        let TokenPlace::Store(app) = &self.place else { return };
+        let read = TokenPlace::in_store(app);
+        let mut state = self.state();
+        let is_recent = state.looked.is_some_and(|looked| looked.elapsed() < KNOWN_FOR);
+        let known = match read {
+            Ok(records) => {
+                state.looked = Some(Instant::now());
+                state.are_there = records.is_some();
+                Ok(by_id(records.unwrap_or_default()))
+            }
+            Err(_) if is_recent && state.known.is_ok() => return,
+            Err(why) => Err(why),
+        };
+        self.learn(&mut state, known);
     }
 
     /// Whether there is a token with this name that is good for this.
@@ -86,28 +125,33 @@ impl Tokens {
         Result::as_ref(&known).err().map(|why| format!("the tokens cannot be used: {why}"))
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known(&self) -> Arc<Known> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.looked.is_none_or(|looked| looked.elapsed() >= self.look_interval) {
+        let mut state = self.state();
+        if let TokenPlace::File(path) = &self.place
+            && state.looked.is_none_or(|looked| looked.elapsed() >= self.look_interval)
+        {
             state.looked = Some(Instant::now());
-            self.look(&mut state);
+            self.look(path, &mut state);
         }
         Arc::clone(&state.known)
     }
 
-    fn look(&self, state: &mut State) {
-        let stamp = match Stamp::look(&self.path) {
+    fn look(&self, path: &Path, state: &mut State) {
+        let stamp = match Stamp::look(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             stamp => stamp.ok(),
         };
         if stamp.is_some() && stamp == state.stamp {
             return;
         }
-        let known = match file::read(&self.path) {
+        let known = match file::read(path) {
             Ok(Some((records, stamp))) => {
                 state.stamp = stamp.is_settled(SETTLED_AFTER).then_some(stamp);
-                let by_id = records.into_iter().map(|record| (record.id.clone(), record));
-                Ok(by_id.collect())
+                Ok(by_id(records))
             }
             // Nobody has made a token yet, or somebody has taken all of them back.
             Ok(None) => {
@@ -119,18 +163,26 @@ impl Tokens {
                 Err(why)
             }
         };
+        self.learn(state, known);
+    }
+
+    fn learn(&self, state: &mut State, known: Known) {
         if *state.known == known {
             return;
         }
         match &known {
             Ok(known) => tracing::info!(tokens = known.len(), "the tokens have changed"),
             Err(why) => {
-                let file = self.path.display();
-                tracing::error!(%file, "the tokens cannot be used, and none is let in: {why}");
+                let place = &self.place;
+                tracing::error!(?place, "the tokens cannot be used, and none is let in: {why}");
             }
         }
         state.known = Arc::new(known);
     }
+}
+
+fn by_id(records: Vec<Record>) -> HashMap<String, Record> {
+    records.into_iter().map(|record| (record.id.clone(), record)).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use clap::Args;
 use jsonwebtoken::Algorithm;
 use transport::Allowed;
 
+use crate::app::App;
 use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth};
 use crate::cli::token::TokensOption;
 use crate::error::Refusal;
@@ -75,7 +76,7 @@ pub(super) struct Chosen {
 
 impl HttpArguments {
     /// None where it is not asked for.
-    pub(super) fn choose(&self) -> Result<Option<Chosen>, Refusal> {
+    pub(super) fn choose(&self, app: &App, aside: App) -> Result<Option<Chosen>, Refusal> {
         let Some(address) = self.http else {
             return Ok(None);
         };
@@ -86,7 +87,7 @@ impl HttpArguments {
             Some(url) => url.text.clone(),
             None => format!("http://{address}/mcp"),
         };
-        let door = self.door(address, &resource)?;
+        let door = self.door(address, &resource, app, aside)?;
         if self.gates == Gates::Strict && !matches!(door, Door::Asks(_)) {
             return Err(nobody_decides());
         }
@@ -114,7 +115,13 @@ impl HttpArguments {
 
     /// Where there are tokens they are needed, on whatever address. Nobody is let in unasked from elsewhere, unless
     /// that is said to be meant.
-    fn door(&self, address: SocketAddr, resource: &str) -> Result<Door, Refusal> {
+    fn door(
+        &self,
+        address: SocketAddr,
+        resource: &str,
+        app: &App,
+        aside: App,
+    ) -> Result<Door, Refusal> {
         if self.insecure {
             return Ok(Door::Open);
         }
@@ -132,19 +139,25 @@ impl HttpArguments {
             },
             scopes: self.oauth_scope.clone(),
         });
-        let is_open = oauth.is_none() && !self.tokens.are_wanted();
+        let place = self.tokens.place(|| app.clone());
+        // Looked at from aside: what serves opens the store where it works.
+        let are_wanted = match self.tokens.place(|| aside) {
+            Ok(place) => self.tokens.are_wanted(place).unwrap_or_else(|refusal| {
+                tracing::warn!("nobody is let in until the tokens can be read: {refusal}");
+                // From here they may turn out not to be there.
+                !address.ip().to_canonical().is_loopback()
+            }),
+            Err(_) => false,
+        };
+        let is_open = oauth.is_none() && !are_wanted;
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(open_to_all(address));
         }
         // One that is not there yet may come.
-        let path = self.tokens.path();
-        match (is_open, path) {
+        match (is_open, place) {
             (true, Err(_)) => Ok(Door::Open),
-            (true, Ok(path)) => {
-                let authenticator = Authenticator::new(Some(path.clone()), None)?;
-                Ok(Door::open_until(path, authenticator))
-            }
-            (false, path) => Ok(Door::Asks(Authenticator::new(path.ok(), oauth)?)),
+            (true, Ok(place)) => Ok(Door::open_until(Authenticator::new(Some(place), None)?)),
+            (false, place) => Ok(Door::Asks(Authenticator::new(place.ok(), oauth)?)),
         }
     }
 }

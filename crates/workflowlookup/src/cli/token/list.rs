@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::access::Right;
-use crate::auth::{Record, TokenFile};
+use crate::auth::{Record, TokenList};
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, Outcome, Terminal};
 use crate::sessions::{now, time_text};
@@ -37,7 +37,7 @@ struct Line<'a> {
     right: Right,
 }
 
-pub(super) fn run(arguments: &Arguments, file: &TokenFile, terminal: &mut Terminal) -> Ended {
+pub(super) fn run(arguments: &Arguments, file: &TokenList, terminal: &mut Terminal) -> Ended {
     let (records, now) = (file.list()?, now());
     let lines: Vec<Line<'_>> = records.iter().map(|record| Line::of(record, now)).collect();
     if arguments.json {

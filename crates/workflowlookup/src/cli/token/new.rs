@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::access::Right;
 use crate::audit::{Audit, Line};
-use crate::auth::TokenFile;
+use crate::auth::TokenList;
 use crate::cli::terminal::DIM;
 use crate::cli::{Ended, Outcome, Terminal};
 use crate::sessions::{now, time_text, user};
@@ -55,7 +55,7 @@ impl FromStr for Lifetime {
 
 pub(super) fn run(
     arguments: &Arguments,
-    file: &TokenFile,
+    file: &TokenList,
     audit: &Audit,
     terminal: &mut Terminal,
 ) -> Ended {

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::audit::{Audit, Line};
-use crate::auth::TokenFile;
+use crate::auth::TokenList;
 use crate::cli::{Ended, Outcome, Terminal};
 use crate::sessions::user;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(
     arguments: &Arguments,
-    file: &TokenFile,
+    file: &TokenList,
     audit: &Audit,
     terminal: &mut Terminal,
 ) -> Ended {

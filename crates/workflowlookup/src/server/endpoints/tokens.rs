@@ -8,7 +8,7 @@ use transport::EndpointAnswer;
 use super::{read, with_status};
 use crate::access::{Right, Who};
 use crate::audit::{Audit, Line};
-use crate::auth::{Record, TokenFile};
+use crate::auth::{Record, TokenList};
 use crate::error::Refusal;
 use crate::sessions::{now, time_text};
 
@@ -29,7 +29,7 @@ struct Body {
 
 pub(super) fn list(
     who: &Who,
-    tokens: Option<TokenFile>,
+    tokens: Option<TokenList>,
     wanted: &str,
     audit: &Audit,
 ) -> Result<EndpointAnswer, Refusal> {
@@ -41,7 +41,7 @@ pub(super) fn list(
 
 pub(super) fn make(
     who: &Who,
-    tokens: Option<TokenFile>,
+    tokens: Option<TokenList>,
     body: &[u8],
     wanted: &str,
     audit: &Audit,
@@ -63,7 +63,7 @@ pub(super) fn make(
 
 pub(super) fn revoke(
     who: &Who,
-    tokens: Option<TokenFile>,
+    tokens: Option<TokenList>,
     name: &str,
     wanted: &str,
     audit: &Audit,
@@ -77,10 +77,10 @@ pub(super) fn revoke(
 /// The file, for who may manage it. Nobody may who has not said who they are: anybody could make tokens then.
 fn managed<'a>(
     who: &'a Who,
-    tokens: Option<TokenFile>,
+    tokens: Option<TokenList>,
     wanted: &str,
     audit: &Audit,
-) -> Result<(TokenFile, &'a str), Refusal> {
+) -> Result<(TokenList, &'a str), Refusal> {
     who.needs(Right::Admin, wanted, audit)?;
     match (who, tokens) {
         (Who::Principal { name, .. }, Some(file)) => Ok((file, name)),

@@ -2,11 +2,10 @@ use std::fs;
 
 use super::*;
 use crate::access::Right;
-use crate::auth::TokenFile;
 
 struct Fixture {
     folder: tempfile::TempDir,
-    file: TokenFile,
+    file: TokenList,
     tokens: Tokens,
 }
 
@@ -14,8 +13,8 @@ struct Fixture {
 fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
-    let tokens = Tokens::looking_every(path.clone(), Duration::ZERO);
-    Fixture { folder, file: TokenFile::new(path), tokens }
+    let tokens = Tokens::looking_every(TokenPlace::File(path.clone()), Duration::ZERO);
+    Fixture { folder, file: TokenList::new(TokenPlace::File(path)), tokens }
 }
 
 impl Fixture {
@@ -130,8 +129,10 @@ fn the_file_is_looked_at_once_in_a_while() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.json");
     let elsewhere = folder.path().join("elsewhere.json");
-    let (token, _) = TokenFile::new(elsewhere.clone()).make("ci", Right::Use, now(), None).unwrap();
-    let tokens = Tokens::looking_every(path.clone(), LOOK_INTERVAL);
+    let (token, _) = TokenList::new(TokenPlace::File(elsewhere.clone()))
+        .make("ci", Right::Use, now(), None)
+        .unwrap();
+    let tokens = Tokens::looking_every(TokenPlace::File(path.clone()), LOOK_INTERVAL);
     assert!(tokens.check(&token).is_err());
     fs::rename(elsewhere, path).unwrap();
     assert!(tokens.check(&token).is_err(), "it was looked at just now");
