@@ -131,15 +131,18 @@ fn no_statement_scans_a_table() {
     // Whatever the size, the document speaks of the statements that there are.
     let kept = std::fs::read_to_string(DOCUMENT).unwrap();
     for (about, sql) in STATEMENTS {
-        assert!(kept.contains(&tidy(sql)), "{about}: `WORKFLOWLOOKUP_LONG=1 cargo xtask generate`");
+        assert!(
+            kept.contains(&tidy(sql)),
+            "{about}: `WORKFLOWLOOKUP_UPDATE=1 cargo xtask test --long` writes it anew"
+        );
     }
 }
 
 const HEAD: &str = "# How PostgreSQL finds what the product asks for
 
 Written by a test (`cargo xtask test --long`), in a store of a million sessions of a thousand owners, with two million
-events. Every statement of the product is here. None of them reads a whole table, and none sorts more than it was asked
-for; what an append costs does not depend on how much there is.
+events. Every statement of the product is here, and none of them reads a whole table: what an append costs does not depend on
+how much there is. A search sorts what it matches, at most 10,000 events.
 ";
 
 /// However often it is run with whatever values.
