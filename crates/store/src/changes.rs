@@ -42,4 +42,6 @@ pub struct Change {
     pub kind: String,
     /// As the session stands now.
     pub status: Status,
+    /// Whom it is shared with now, where that was no more to ask; otherwise [`crate::Store::shares`] knows.
+    pub shared_with: Option<Vec<String>>,
 }

@@ -14,9 +14,11 @@ use crate::changes::{Change, Mark, Missing, Seen};
 use crate::limits::PAGE_MAX;
 
 pub(super) const LAST: &str = "SELECT id FROM events ORDER BY id DESC LIMIT $1";
-pub(super) const SINCE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status FROM events e
+pub(super) const SINCE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status,
+    ARRAY(SELECT h.principal FROM shares h WHERE h.session = s.number) FROM events e
     JOIN sessions s ON s.number = e.session WHERE e.id > $1 ORDER BY e.id LIMIT $2";
-pub(super) const LATE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status FROM events e
+pub(super) const LATE: &str = "SELECT e.id, s.id, s.owner, e.kind, s.status,
+    ARRAY(SELECT h.principal FROM shares h WHERE h.session = s.number) FROM events e
     JOIN sessions s ON s.number = e.session WHERE e.id = ANY($1) ORDER BY e.id";
 
 /// A number that has not come after this time belongs to a write that failed.
@@ -99,6 +101,7 @@ fn change(row: &Row) -> Result<(i64, Change), Failure> {
         owner: row.try_get(2)?,
         kind: row.try_get(3)?,
         status: status(row, 4)?,
+        shared_with: Some(row.try_get(5)?),
     };
     Ok((row.try_get(0)?, change))
 }

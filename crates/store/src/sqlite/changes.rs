@@ -29,7 +29,13 @@ pub(crate) fn changes(connection: &Connection, since: &Mark) -> Result<(Mark, Ve
         let status = row.get(4)?;
         let status =
             Status::of(status).ok_or(rusqlite::Error::IntegralValueOutOfRange(4, status))?;
-        let change = Change { session: row.get(1)?, owner: row.get(2)?, kind: row.get(3)?, status };
+        let change = Change {
+            session: row.get(1)?,
+            owner: row.get(2)?,
+            kind: row.get(3)?,
+            status,
+            shared_with: None,
+        };
         changes.push(change);
     }
     Ok((Mark(Seen::Upto(last)), changes))

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp::{Audience, Changed, Connection, Private};
+use store::limits::PAGE_MAX;
 use store::{Change, Mark, Status};
 
 use super::session_resources;
@@ -16,6 +17,9 @@ use crate::sessions::Open;
 /// How often somebody looks who has to wait for a network, and how many looks are kept.
 const LOOK: Duration = Duration::from_secs(1);
 const SEEN_MAX: usize = 64;
+
+/// How many pages of changes one look takes in.
+const PAGES_MAX: usize = 20;
 
 /// What a look has shown.
 #[derive(Debug, Default)]
@@ -106,16 +110,26 @@ pub(crate) fn since(open: &Open, mark: &mut Option<Mark>, hearers: Hearers) -> O
         *mark = store.mark().ok();
         return None;
     };
-    match store.changes(since) {
-        Ok((now, changes)) => {
-            *mark = Some(now);
-            (!changes.is_empty()).then(|| changed(open, &changes, hearers))
-        }
-        Err(error) => {
-            tracing::warn!("changes of sessions cannot be seen now: {error}");
-            None
+    let mut since = since.clone();
+    let mut changes = Vec::new();
+    for _ in 0..PAGES_MAX {
+        match store.changes(&since) {
+            Ok((now, page)) => {
+                since = now;
+                let is_last = page.len() < PAGE_MAX;
+                changes.extend(page);
+                if is_last {
+                    break;
+                }
+            }
+            Err(error) => {
+                tracing::warn!("changes of sessions cannot be seen now: {error}");
+                break;
+            }
         }
     }
+    *mark = Some(since);
+    (!changes.is_empty()).then(|| changed(open, &changes, hearers))
 }
 
 /// What this means for clients.
@@ -163,7 +177,11 @@ fn private(open: &Open, change: &Change, is_listed: bool, hearers: Hearers) -> P
 
 /// The owner, and whom it is shared with at this moment. Where that cannot be seen, nobody else is told.
 fn who_sees(open: &Open, change: &Change) -> Vec<Arc<str>> {
-    let shared = match open.sessions.store().shares(&change.session) {
+    let shared = || match &change.shared_with {
+        Some(shared) => Ok(shared.clone()),
+        None => open.sessions.store().shares(&change.session),
+    };
+    let shared = match shared() {
         // It is gone by now.
         Err(store::Error::NotFound) => Vec::new(),
         Err(error) => {
