@@ -29,7 +29,7 @@ pub fn rows(programs: &Programs, contestants: &Contestants) -> Vec<Row> {
             yardstick: "",
             figure: bytes as f64 / (1024.0 * 1024.0),
             unit: Unit::Mebibytes,
-            limit: Limit::AtMost(16.0),
+            limit: Limit::AtMost(18.0),
         },
         Row {
             what: "`tools/list`, all tools, on 2025-11-25",
