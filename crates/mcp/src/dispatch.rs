@@ -182,7 +182,7 @@ pub(crate) fn outcome(
             let blocks = blocks.iter().map(|block| block.to_json(&traits)).collect();
             (tool_result(blocks, structured, is_error, &traits), Caching::None)
         }
-        Outcome::Refused { error, .. } if shape == Shape::Method => return Err(error),
+        Outcome::Refused { error, .. } if shape != Shape::Tool => return Err(error),
         Outcome::Refused { advice, error } => {
             (failed_tool(&[advice, json!(error).to_string()]), Caching::None)
         }

@@ -355,6 +355,7 @@ impl Backend for Postgres {
 
     fn keep_watch(&self) {
         if let Some(runtime) = &self.runtime {
+            self.shared.watch.begin();
             runtime.handle().spawn(watch::keep_watch(Arc::clone(&self.shared)));
         }
     }
@@ -372,6 +373,8 @@ impl Backend for Postgres {
     fn has_ended(&self, id: &[u8; 16]) -> Result<bool, Error> {
         match self.shared.watch.has_ended(id) {
             Some(has_ended) => Ok(has_ended),
+            // Nobody could say, and who asks has a request that must not wait.
+            None if self.is_away() => Ok(false),
             None => self.ask(asking!(ended::has_ended), *id),
         }
     }

@@ -151,6 +151,10 @@ impl Sessions {
         start: Start,
         done: Done<Arc<Session>>,
     ) {
+        // One that was begun before has to be read, which the thread that tells us so must not wait for.
+        if self.store.is_remote() {
+            return done(self.start(workflow, start));
+        }
         let (event, ids) = match self.started(workflow, start) {
             Ok(started) => started,
             Err(error) => return done(Err(error)),

@@ -9,11 +9,11 @@ use mcp::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::handshake_token;
 use crate::host::Host;
-use crate::limits::STREAM_TIME;
+use crate::limits::{STREAM_TIME, THREAD_TIME};
 use crate::routes::Request;
 use crate::service::Service;
 use crate::stream::Stream;
@@ -129,6 +129,8 @@ impl<H: Host> Exchange<H> {
                     Action::Reply(reply) => self.said.push(Said::Answer(reply)),
                     Action::Notify(text) => self.said.push(Said::Message(text)),
                     Action::Ask { ticket, id, message, patience } => {
+                        // Somebody may decide elsewhere.
+                        self.service.host.followed();
                         // What it was asked before is answered by now.
                         self.asked.retain(|(_, asked)| *asked != ticket);
                         self.asked.push((Instant::now() + patience, ticket));
@@ -159,10 +161,15 @@ impl<H: Host> Exchange<H> {
                 let news = self.sender();
                 let threads = Arc::clone(&self.service.threads);
                 let task = tokio::spawn(async move {
-                    // Closed only when the process ends.
-                    let Ok(_place) = threads.acquire().await else { return };
-                    let done = tokio::task::spawn_blocking(|| guarded(work)).await;
-                    let outcome = done.unwrap_or(Outcome::Fault);
+                    let outcome = match timeout(THREAD_TIME, threads.acquire()).await {
+                        Ok(Ok(_place)) => {
+                            let done = tokio::task::spawn_blocking(|| guarded(work)).await;
+                            done.unwrap_or(Outcome::Fault)
+                        }
+                        // Closed only when the process ends.
+                        Ok(Err(_)) => return,
+                        Err(_) => Outcome::Busy,
+                    };
                     // Nobody listens any more where nobody wants to know.
                     let _ = news.send((ticket, Box::new(News::Done(outcome.into()))));
                 });

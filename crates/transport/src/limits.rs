@@ -37,8 +37,9 @@ pub const REPLIES_PER_PRINCIPAL_MAX: usize = 128;
 /// What a client that was turned away is told to wait, in seconds.
 pub const RETRY_AFTER: u32 = 1;
 
-/// How many calls may need a thread of their own at once. More of them wait.
+/// How many calls may need a thread of their own at once. More of them wait, and not for long.
 pub const THREADS: usize = 16;
+pub const THREAD_TIME: Duration = Duration::from_secs(5);
 
 /// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
 /// the newest one.

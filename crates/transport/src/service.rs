@@ -18,6 +18,7 @@ use axum::routing::{any, get};
 use mcp::http::{METHOD, NAME, VERSION};
 use mcp::{Connection, Peer, Revision};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 
 use crate::admission::Admission;
 use crate::answer::{self, Refused};
@@ -31,6 +32,7 @@ use crate::host::{Host, Principal};
 use crate::limits::{
     FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX, HEADERS_BYTES_MAX, Limits, PEERS_MAX,
     PEERS_PER_PRINCIPAL_MAX, PRINCIPAL_BYTES_MAX, REPLIES_MAX, REPLIES_PER_PRINCIPAL_MAX,
+    THREAD_TIME,
 };
 use crate::metrics::{Metrics, Now};
 use crate::peers::{NewPeer, Peers};
@@ -193,8 +195,8 @@ impl<H: Host> Service<H> {
         self.ended().add(id, until);
         self.peers.end(&id);
         Metrics::add(&self.metrics.ended);
-        // It may have to wait for a disk.
-        let _place = self.threads.acquire().await;
+        // It may have to wait for a disk. Where all others do too, it goes on without a place.
+        let _place = timeout(THREAD_TIME, self.threads.acquire()).await;
         let service = Arc::clone(self);
         let _ = tokio::task::spawn_blocking(move || service.host.end_handshake(id, until)).await;
     }

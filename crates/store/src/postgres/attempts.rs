@@ -75,7 +75,10 @@ impl Shared {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(Failure::Final(error))) => return Err(error),
                 Ok(Err(Failure::Again(why))) => why,
-                Err(_) => SILENT.to_owned(),
+                Err(_) => {
+                    self.doubt_connections();
+                    SILENT.to_owned()
+                }
             };
             // Where it is known to be away there is no use in having many wait for it.
             let is_late = self.watch.is_away() && begun.elapsed() >= AWAY_MAX;
@@ -125,6 +128,11 @@ impl Shared {
             lent.give_back();
         }
         answer
+    }
+
+    /// Where one connection is dead without a word, so are those that nobody uses: each would be found out in turn.
+    pub(super) fn doubt_connections(&self) {
+        self.pool.retain(|_, _| false);
     }
 }
 

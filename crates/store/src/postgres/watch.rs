@@ -36,6 +36,11 @@ struct Ended {
 }
 
 impl Watch {
+    /// From now on somebody looks. Until the first look has shown that it is there, it is away.
+    pub(super) fn begin(&self) {
+        self.is_away.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Relaxed)
     }
@@ -78,18 +83,25 @@ impl Watch {
 
 /// Goes on for as long as the store does.
 pub(super) async fn keep_watch(shared: Arc<Shared>) {
+    // As it was told last: it need not be said that it is there at first.
+    let mut was_away = false;
     loop {
         let looked = match timeout(LOOK_MAX, shared.once(|attempt| Box::pin(look(attempt)))).await {
             Ok(looked) => looked,
-            Err(_) => Err(Failure::Again("it does not answer".to_owned())),
+            Err(_) => {
+                shared.doubt_connections();
+                Err(Failure::Again("it does not answer".to_owned()))
+            }
         };
-        let is_away = looked.is_err();
-        let was_away = shared.watch.is_away.swap(is_away, Ordering::Relaxed);
-        match looked {
-            Ok(true) => continue,
-            Ok(false) if was_away => tracing::info!("the store can be used again"),
+        shared.watch.is_away.store(looked.is_err(), Ordering::Relaxed);
+        match &looked {
+            Ok(_) if was_away => tracing::info!("the store can be used again"),
             Err(failure) if !was_away => tracing::error!("the store is away: {failure}"),
-            Ok(false) | Err(_) => {}
+            Ok(_) | Err(_) => {}
+        }
+        was_away = looked.is_err();
+        if matches!(looked, Ok(true)) {
+            continue;
         }
         sleep(LOOK).await;
     }

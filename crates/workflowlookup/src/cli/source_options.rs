@@ -1,11 +1,13 @@
 //! Where workflows come from, as the command line and the environment say.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use catalog::{Kind, Source};
-use clap::Args;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args};
 use etcetera::BaseStrategy;
 
 use super::{Terminal, terminal::YELLOW};
@@ -29,7 +31,7 @@ pub(crate) struct SourceOptions {
     no_bundled: bool,
     /// Where sessions are kept, as `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; otherwise a file in the platform's
     /// state folder
-    #[arg(long, value_name = "STORE", global = true, env = STORE_VARIABLE, hide_env = true)]
+    #[arg(long, value_name = "STORE", global = true, env = STORE_VARIABLE, hide_env = true, value_parser = StoreReader)]
     store: Option<StoreUrl>,
     /// The key that sessions and handshakes are sealed with; otherwise WORKFLOWLOOKUP_KEY, or a file in the state folder
     #[arg(long, value_name = "FILE", global = true)]
@@ -38,6 +40,27 @@ pub(crate) struct SourceOptions {
     /// standard error
     #[arg(long, value_name = "FILE", global = true)]
     audit_log: Option<PathBuf>,
+}
+
+/// Reads `--store`. What cannot be read is not repeated: it may have a password in it.
+#[derive(Debug, Clone, Copy)]
+struct StoreReader;
+
+impl TypedValueParser for StoreReader {
+    type Value = StoreUrl;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<StoreUrl, clap::Error> {
+        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        text.and_then(str::parse).map_err(|why| {
+            let message = format!("what `--store` names cannot be used: {why}");
+            command.clone().error(ErrorKind::ValueValidation, message)
+        })
+    }
 }
 
 impl SourceOptions {

@@ -85,6 +85,7 @@ pub(crate) fn begin(
         touched: Notify::new(),
         mark: Mutex::default(),
         is_followed: AtomicBool::new(false),
+        has_looked: AtomicBool::new(false),
     });
     let adapter = Adapter {
         host: Arc::clone(host),
@@ -262,6 +263,8 @@ struct Looker {
     mark: Mutex<Option<Mark>>,
     /// Somebody has wanted to hear of changes.
     is_followed: AtomicBool,
+    /// Where sessions are over a network: it is known what is news from now on.
+    has_looked: AtomicBool,
 }
 
 impl Looker {
@@ -293,8 +296,6 @@ impl Looker {
 
     async fn keep_looking(self: Arc<Self>) {
         loop {
-            // Either is a reason to look.
-            let _ = tokio::time::timeout(LOOK, self.touched.notified()).await;
             if self.is_patient() {
                 let looker = Arc::clone(&self);
                 let _ = tokio::task::spawn_blocking(move || looker.look_or_mark()).await;
@@ -302,17 +303,24 @@ impl Looker {
             } else {
                 self.look();
             }
+            // Either is a reason to look.
+            let _ = tokio::time::timeout(LOOK, self.touched.notified()).await;
         }
     }
 
     /// Until somebody wants to hear of changes it is enough to know where we are.
     fn look_or_mark(&self) {
-        if self.is_followed.load(Ordering::Relaxed) {
+        if self.is_followed.load(Ordering::Relaxed) && self.has_looked.load(Ordering::Relaxed) {
             return self.look();
         }
         let Some(open) = self.app.sessions().opened() else { return };
         if let Ok(now) = open.sessions.store().mark() {
-            *self.mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+            // What was written since somebody has begun to follow is news, also if that was a moment ago.
+            if mark.is_none() || !self.is_followed.load(Ordering::Relaxed) {
+                *mark = Some(now);
+            }
+            self.has_looked.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -375,7 +383,11 @@ impl transport::Host for Adapter {
 
     fn is_ready(&self) -> bool {
         let is_away = self.host.app().sessions().opened().is_some_and(|open| open.is_away());
-        !is_away && self.door.authenticator().is_none_or(|known| known.not_ready().is_none())
+        // Whoever follows something is to hear of everything from then on.
+        let can_tell = !self.looker.is_patient() || self.looker.has_looked.load(Ordering::Relaxed);
+        !is_away
+            && can_tell
+            && self.door.authenticator().is_none_or(|known| known.not_ready().is_none())
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {

@@ -2,6 +2,7 @@
 
 use mcp::Outcome;
 use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
 
 use super::tools::status;
 use crate::access::Who;
@@ -85,8 +86,15 @@ pub(super) fn complete(app: &App, who: &Who, typed: &str, max: usize) -> Outcome
     Outcome::Completion { values, total }
 }
 
-/// A resource has no other way to say it.
+/// Whoever may try again hears so. A resource has no way to say anything else.
 fn fault(refusal: &Refusal) -> Outcome {
     tracing::error!("a session cannot be read: {refusal}");
-    Outcome::Fault
+    let Refusal::Store { details, hint } = refusal else { return Outcome::Fault };
+    let advice = match hint {
+        Some(hint) => format!("{details}; {hint}"),
+        None => details.clone(),
+    };
+    let (code, message) = refusal.code();
+    let error = mcp::Error::new(code, message, json!({"details": advice}));
+    Outcome::Refused { advice, error }
 }

@@ -1,9 +1,9 @@
 //! Two servers that share a key and a store are one server to their clients: a request may reach either, and one of them
 //! may die while hundreds of clients are at work.
 
-mod nginx;
+pub(super) mod nginx;
 mod proxied;
-mod walk;
+pub(super) mod walk;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::{Duration, Instant};
@@ -17,28 +17,41 @@ use super::http_client::{Connection, Request};
 use super::http_server::Listening;
 
 /// What one replica has done the other tells within a second; a slow machine gets more.
-const TOLD_WITHIN: Duration = Duration::from_secs(15);
+pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(15);
+/// How often we look whether something has happened.
+const PAUSE: Duration = Duration::from_millis(5);
 
 fn place() -> Place {
-    let place = Place::new();
+    furnished(Place::new())
+}
+
+/// Puts the workflows of these tests into a place.
+pub(super) fn furnished(place: Place) -> Place {
     place.write("workflows/letter.json", LETTER);
     place.write("workflows/five-steps.json", walk::FIVE_STEPS);
     place
 }
 
-fn replica(place: &Place, address: &str) -> Listening {
-    Listening::spawn(place.command(&["serve", "--http", address]))
+/// One that is ready to be asked.
+pub(super) fn replica(place: &Place, address: &str) -> Listening {
+    let replica = Listening::spawn(place.command(&["serve", "--http", address]));
+    let start = Instant::now();
+    while Request::new("GET", "/readyz").send(replica.address).unwrap().head.status != 200 {
+        assert!(start.elapsed() < TOLD_WITHIN, "it does not get ready");
+        std::thread::sleep(PAUSE);
+    }
+    replica
 }
 
 /// An address that is ours also while its server is away. No outgoing connection is given it, since those have higher
 /// ports; and no other test takes it, since the same port of another protocol is held for as long as this is.
-struct Reserved {
-    address: SocketAddr,
+pub(super) struct Reserved {
+    pub(super) address: SocketAddr,
     _held: UdpSocket,
 }
 
 impl Reserved {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let ports = 10_000..32_000_u16;
         let first = ports.start + (std::process::id() % 20_000) as u16;
         let mut candidates = (first..ports.end).chain(ports);
@@ -53,7 +66,7 @@ impl Reserved {
 }
 
 /// A call of a client with a handshake, to one replica.
-fn call(address: SocketAddr, session: &str, tool: &str, arguments: &Value) -> Value {
+pub(super) fn call(address: SocketAddr, session: &str, tool: &str, arguments: &Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     let response = legacy(session, 1, "tools/call", &params).send(address).unwrap();
     let result = answer_of(&response)["result"].take();
@@ -63,8 +76,11 @@ fn call(address: SocketAddr, session: &str, tool: &str, arguments: &Value) -> Va
 
 #[test]
 fn a_client_walks_through_both() {
-    let place = place();
-    let replicas = [replica(&place, "127.0.0.1:0"), replica(&place, "127.0.0.1:0")];
+    walks_through_both(&place());
+}
+
+pub(super) fn walks_through_both(place: &Place) {
+    let replicas = [replica(place, "127.0.0.1:0"), replica(place, "127.0.0.1:0")];
     let session = handshake(replicas[0].address);
     let arguments = json!({"workflowId": "five-steps", "key": "one"});
     let begun = call(replicas[1].address, &session, "workflow_start", &arguments);
@@ -83,12 +99,15 @@ fn a_client_walks_through_both() {
     replicas.into_iter().for_each(|replica| assert_eq!(replica.end(), [""; 0]));
 }
 
-/// The question's id says what it is about, so that whoever gets the answer can act on it.
 #[test]
 fn an_answer_may_reach_another_replica_than_the_one_that_asked() {
+    is_answered_elsewhere(&place());
+}
+
+/// The question's id says what it is about, so that whoever gets the answer can act on it.
+pub(super) fn is_answered_elsewhere(place: &Place) {
     for (decision, revision) in [("approve", 2), ("reject", 2)] {
-        let place = place();
-        let [asking, other] = [(); 2].map(|()| replica(&place, "127.0.0.1:0"));
+        let [asking, other] = [(); 2].map(|()| replica(place, "127.0.0.1:0"));
         let session = session_of(&hello(&json!({"elicitation": {}})).send(asking.address).unwrap());
         let begun =
             call(asking.address, &session, "workflow_start", &json!({"workflowId": "letter"}));
@@ -155,11 +174,14 @@ fn an_answer_of_another_client_counts_as_its_own() {
     assert_eq!(answered["result"]["structuredContent"]["accepted"], true, "{answered}");
 }
 
-/// A stream tells what every replica does, although each knows only its own clients.
 #[test]
 fn a_stream_tells_what_another_replica_does() {
-    let place = place();
-    let [own, other] = [(); 2].map(|()| replica(&place, "127.0.0.1:0"));
+    tells_of_another_replica(&place());
+}
+
+/// A stream tells what every replica does, although each knows only its own clients.
+pub(super) fn tells_of_another_replica(place: &Place) {
+    let [own, other] = [(); 2].map(|()| replica(place, "127.0.0.1:0"));
     let session = handshake(other.address);
     let mut stream = Connection::open(own.address).unwrap();
     assert!(stream.begin(&Request::listen(&session)).unwrap().is_stream());
@@ -185,7 +207,7 @@ fn a_stream_tells_what_another_replica_does() {
 }
 
 /// The next message of a stream.
-fn next_message(connection: &mut Connection) -> Value {
+pub(super) fn next_message(connection: &mut Connection) -> Value {
     loop {
         let event = connection.event().unwrap().expect("the stream goes on");
         if !event.data.is_empty() {

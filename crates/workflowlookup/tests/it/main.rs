@@ -23,6 +23,9 @@ mod http_server;
 mod http_streams;
 mod listing;
 mod metrics;
+mod postgres_commands;
+mod postgres_cut;
+mod postgres_replicas;
 mod rights;
 mod running;
 mod serving;
@@ -42,6 +45,8 @@ use std::process::{Command, Stdio};
 /// A home folder and a project folder, both empty at first.
 struct Place {
     root: tempfile::TempDir,
+    /// Where every command keeps its sessions; otherwise it is a file in the home folder.
+    store: Option<String>,
 }
 
 /// What a command did.
@@ -53,10 +58,15 @@ struct Done {
 
 impl Place {
     fn new() -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
+        let place = Self { root: tempfile::tempdir().unwrap(), store: None };
         fs::create_dir_all(place.project()).unwrap();
         fs::create_dir_all(place.home()).unwrap();
         place
+    }
+
+    /// The same with its sessions elsewhere.
+    fn storing(store: impl Into<String>) -> Self {
+        Self { store: Some(store.into()), ..Self::new() }
     }
 
     fn project(&self) -> PathBuf {
@@ -78,6 +88,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workflowlookup"));
         command.args(arguments).current_dir(self.project());
         command.env_clear().env("HOME", self.home());
+        command.envs(self.store.iter().map(|store| ("WORKFLOWLOOKUP_STORE", store)));
         command
     }
 

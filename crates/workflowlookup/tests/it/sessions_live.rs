@@ -24,12 +24,15 @@ fn place() -> Place {
 
 #[test]
 fn who_follows_a_session_hears_what_another_server_does() {
+    hears_of_another_server(&place());
+}
+
+pub(super) fn hears_of_another_server(place: &Place) {
     for era in [Era::Legacy, Era::Modern] {
-        let place = place();
-        let mut other = Agent::start(&place);
+        let mut other = Agent::start(place);
         let session = other.start_session("letter");
         let uri = format!("session://{session}");
-        let mut follower = Agent::start_in(era, &place);
+        let mut follower = Agent::start_in(era, place);
         follow(&mut follower, era, &uri);
         for (revision, output) in [(0, "Hey"), (1, "Hello"), (2, "Dear Ada")] {
             let arguments = advance(&session, revision, "write-it", output);

@@ -1,4 +1,4 @@
-//! nginx in front of two replicas, with the configuration that users are shown. It is in the foreground, in a folder of
+//! nginx in front of replicas, with the configuration that users are shown. It is in the foreground, in a folder of
 //! its own, and gone when this is.
 
 use std::fs;
@@ -12,27 +12,28 @@ use crate::http_server::Listening;
 use crate::repository;
 use crate::transcripts::PATIENCE;
 
-pub(super) struct Nginx {
+pub(crate) struct Nginx {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     folder: tempfile::TempDir,
     _reserved: Reserved,
 }
 
 impl Nginx {
-    pub(super) fn start(replicas: [SocketAddr; 2]) -> Self {
+    pub(crate) fn start(replicas: &[SocketAddr]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let reserved = Reserved::new();
         let address = reserved.address;
         let shown = fs::read_to_string(repository().join("docs/hosting/nginx.conf")).unwrap();
-        let addresses = [
-            ("127.0.0.1:8080", address),
-            ("127.0.0.1:8081", replicas[0]),
-            ("127.0.0.1:8082", replicas[1]),
-        ];
-        let filled_in = addresses.iter().fold(shown, |text, (shown, own)| {
+        // Two are shown; who has more adds lines like theirs.
+        let server = |address: SocketAddr| format!("    server {address} max_fails=0;\n");
+        let servers: String = replicas.iter().copied().map(server).collect();
+        let two =
+            [8081, 8082].map(|port| server(SocketAddr::from(([127, 0, 0, 1], port)))).concat();
+        let parts = [("127.0.0.1:8080", address.to_string()), (two.as_str(), servers)];
+        let filled_in = parts.iter().fold(shown, |text, (shown, own)| {
             assert_eq!(text.matches(shown).count(), 1, "{shown}");
-            text.replace(shown, &own.to_string())
+            text.replace(shown, own)
         });
         fs::write(folder.path().join("workflowlookup.conf"), filled_in).unwrap();
         fs::write(folder.path().join("nginx.conf"), main_file(folder.path())).unwrap();
@@ -54,12 +55,12 @@ impl Nginx {
     }
 
     /// What it complains about.
-    pub(super) fn errors(&self) -> String {
+    pub(crate) fn errors(&self) -> String {
         fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
     }
 
     /// How many requests it has passed on.
-    pub(super) fn passed_on(&self) -> u64 {
+    pub(crate) fn passed_on(&self) -> u64 {
         let log = fs::read_to_string(self.folder.path().join("access.log")).unwrap();
         log.lines().filter(|line| !line.ends_with(" -")).count() as u64
     }
@@ -92,7 +93,7 @@ fn program() -> PathBuf {
 }
 
 /// What a replica has answered so far.
-pub(super) fn answered(replica: &Listening) -> u64 {
+pub(crate) fn answered(replica: &Listening) -> u64 {
     let response =
         crate::http_client::Request::new("GET", "/metrics").send(replica.address).unwrap();
     let text = String::from_utf8(response.body).unwrap();

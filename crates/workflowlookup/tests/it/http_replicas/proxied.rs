@@ -29,7 +29,7 @@ fn clients_survive_the_death_of_a_replica() {
     let place = place();
     let reserved = [(); 2].map(|()| Reserved::new());
     let mut replicas = reserved.each_ref().map(|own| replica(&place, &own.address.to_string()));
-    let nginx = Nginx::start([replicas[0].address, replicas[1].address]);
+    let nginx = Nginx::start(&[replicas[0].address, replicas[1].address]);
     let met = Met::default();
     let start = Instant::now();
     let ends: BTreeMap<String, u64> = std::thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn clients_survive_the_death_of_a_replica() {
         replicas[1].terminate();
         assert_eq!(replicas[1].wait(), Some(0));
         restart(&mut replicas[1], &place);
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
+        clients.into_iter().map(|client| client.join().unwrap().end()).collect()
     });
     let took = start.elapsed();
     check(&place, &ends);
@@ -68,6 +68,7 @@ fn clients_survive_the_death_of_a_replica() {
         load(&met.heard),
     );
     assert!(load(&met.heard) > 0, "nobody heard of anything");
+    assert_eq!(load(&met.store), 0, "a file is there all the time");
     assert!(load(&met.broken) + load(&met.gateway) > 0, "nobody noticed that a replica died");
     for replica in replicas {
         assert_eq!(replica.end(), [""; 0], "nothing to complain about");
@@ -122,7 +123,7 @@ fn nothing_is_smuggled_past_the_proxy() {
     let place = place();
     let reserved = [(); 2].map(|()| Reserved::new());
     let replicas = reserved.each_ref().map(|own| replica(&place, &own.address.to_string()));
-    let nginx = Nginx::start([replicas[0].address, replicas[1].address]);
+    let nginx = Nginx::start(&[replicas[0].address, replicas[1].address]);
     let seen = || replicas.iter().map(answered).sum::<u64>();
     // What a client is answered by a proxy on one connection, attack by attack.
     for (name, _, bytes) in smuggling::attempts() {

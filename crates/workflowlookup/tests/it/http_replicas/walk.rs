@@ -12,7 +12,7 @@ use crate::agent::Era;
 use crate::http_agent::{carrying, hello, legacy, modern, session_of};
 use crate::http_client::{Connection, Request, Response};
 
-pub(super) const FIVE_STEPS: &str = r#"{
+pub(crate) const FIVE_STEPS: &str = r#"{
     "id": "five-steps", "name": "Five steps", "description": "For a test", "version": "1.0.0",
     "steps": [
         {"id": "look", "title": "Look", "prompt": "Look at it."},
@@ -28,7 +28,7 @@ pub(super) const FIVE_STEPS: &str = r#"{
 }"#;
 
 /// How long a client tries before it counts as lost.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long it looks whether something was told.
 const A_MOMENT: Duration = Duration::from_millis(5);
 /// How long it waits before it tries again.
@@ -36,30 +36,32 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What all clients together have met.
 #[derive(Debug, Default)]
-pub(super) struct Met {
+pub(crate) struct Met {
     /// Answers of `workflow_advance`.
-    pub(super) answers: AtomicUsize,
+    pub(crate) answers: AtomicUsize,
     /// Connections that broke, also in the middle of an answer.
-    pub(super) broken: AtomicUsize,
+    pub(crate) broken: AtomicUsize,
     /// 502, 503 and 504: the proxy had nobody to pass it on to, or lost them.
-    pub(super) gateway: AtomicUsize,
+    pub(crate) gateway: AtomicUsize,
     /// 429.
-    pub(super) busy: AtomicUsize,
+    pub(crate) busy: AtomicUsize,
+    /// Calls that said that the store cannot be used now, or that too many wait for it.
+    pub(crate) store: AtomicUsize,
     /// Questions that were answered by a request of its own.
-    pub(super) decided: AtomicUsize,
+    pub(crate) decided: AtomicUsize,
     /// Calls that were answered before anybody had decided, because their replica was told to end.
-    pub(super) undecided: AtomicUsize,
+    pub(crate) undecided: AtomicUsize,
     /// Changes that those heard of who follow their session.
-    pub(super) heard: AtomicUsize,
+    pub(crate) heard: AtomicUsize,
 }
 
-pub(super) fn count(counter: &AtomicUsize) {
+pub(crate) fn count(counter: &AtomicUsize) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What a client is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Plain,
     /// Has a step that its user has to confirm.
     Gated,
@@ -67,12 +69,16 @@ pub(super) enum Kind {
     Following,
 }
 
-pub(super) struct Walker<'a> {
+pub(crate) struct Walker<'a> {
     proxy: SocketAddr,
     era: Era,
     kind: Kind,
     /// Chosen by us, so that a start that was not answered can be made again.
     key: String,
+    workflow: String,
+    token: Option<String>,
+    /// How long it takes to do a step.
+    pace: Duration,
     met: &'a Met,
     connection: Option<Connection>,
     session: String,
@@ -81,21 +87,65 @@ pub(super) struct Walker<'a> {
     heard: usize,
 }
 
-/// The call that hands in what comes next.
-pub(super) fn next(stands: &Value) -> Value {
-    let step = stands["step"]["id"].as_str().unwrap();
-    let output = if step == "write-it" { "Dear Ada" } else { "a good draft" };
-    json!({"sessionId": stands["sessionId"], "revision": stands["revision"], "stepId": step, "output": output})
+/// What a client has come to.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    pub(crate) id: String,
+    pub(crate) revision: u64,
+    /// The calls that were accepted, in their order.
+    pub(crate) accepted: Vec<Value>,
+}
+
+impl Walked {
+    /// The session's id, and its last revision.
+    pub(crate) fn end(self) -> (String, u64) {
+        (self.id, self.revision)
+    }
+}
+
+/// The call that hands in what comes next. No two of a session are the same.
+pub(crate) fn next(stands: &Value) -> Value {
+    let (step, revision) = (stands["step"]["id"].as_str().unwrap(), &stands["revision"]);
+    let output = format!("Dear Ada, a good draft at revision {revision}");
+    json!({"sessionId": stands["sessionId"], "revision": revision, "stepId": step, "output": output})
 }
 
 impl<'a> Walker<'a> {
-    pub(super) fn new(proxy: SocketAddr, era: Era, kind: Kind, key: String, met: &'a Met) -> Self {
-        let (connection, session) = (None, String::new());
-        Self { proxy, era, kind, key, met, connection, session, requests: 0, heard: 0 }
+    pub(crate) fn new(proxy: SocketAddr, era: Era, kind: Kind, key: String, met: &'a Met) -> Self {
+        let workflow = if kind == Kind::Gated { "letter" } else { "five-steps" }.to_owned();
+        let (connection, session, token, pace) = (None, String::new(), None, Duration::ZERO);
+        let (requests, heard) = (0, 0);
+        Self {
+            proxy,
+            era,
+            kind,
+            key,
+            workflow,
+            token,
+            pace,
+            met,
+            connection,
+            session,
+            requests,
+            heard,
+        }
     }
 
-    /// Walks to the end; the session's id, and its last revision.
-    pub(super) fn walk(mut self) -> (String, u64) {
+    /// Through another workflow than usual.
+    pub(crate) fn through(self, workflow: &str) -> Self {
+        Self { workflow: workflow.to_owned(), ..self }
+    }
+
+    pub(crate) fn with_token(self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self }
+    }
+
+    pub(crate) fn at_pace(self, pace: Duration) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Walks to the end.
+    pub(crate) fn walk(mut self) -> Walked {
         if self.era == Era::Legacy {
             let response = self.retried(|own| own.ask(&hello(&own.capabilities())));
             self.session = session_of(&response);
@@ -103,11 +153,11 @@ impl<'a> Walker<'a> {
             let request = carrying(&self.session, told);
             assert_eq!(self.retried(|own| own.ask(&request)).head.status, 202);
         }
-        let workflow = if self.kind == Kind::Gated { "letter" } else { "five-steps" };
-        let mut stands =
-            self.call("workflow_start", &json!({"workflowId": workflow, "key": self.key}));
+        let arguments = json!({"workflowId": self.workflow, "key": self.key});
+        let mut stands = self.call("workflow_start", &arguments);
         let id = stands["sessionId"].as_str().unwrap().to_owned();
         let mut following = self.follow(&id);
+        let mut accepted = Vec::new();
         while stands["isComplete"] != true {
             let arguments = next(&stands);
             let revision = arguments["revision"].as_u64().unwrap();
@@ -124,8 +174,10 @@ impl<'a> Walker<'a> {
                 (&json!(id), &json!(revision + 1))
             );
             count(&self.met.answers);
+            accepted.push(arguments);
             stands = answer;
             self.listen(&mut following);
+            std::thread::sleep(self.pace);
         }
         // What another replica has done is told within a second.
         if let Some(stream) = following.as_mut().filter(|_| self.heard == 0) {
@@ -138,15 +190,17 @@ impl<'a> Walker<'a> {
             let ended = self.retried(|own| own.ask(&end)).head.status;
             assert!([204, 404].contains(&ended), "{ended}");
         }
-        (id, stands["revision"].as_u64().unwrap())
+        Walked { id, revision: stands["revision"].as_u64().unwrap(), accepted }
     }
 
     /// Makes a call until it is answered.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let mut params = json!({"name": tool, "arguments": arguments});
         loop {
-            let result = self.retried(|own| own.try_call(&params));
-            assert!(result.get("isError").is_none(), "{result}");
+            let result = self.retried(|own| {
+                let message = own.try_call(&params)?;
+                own.result_of(message)
+            });
             if result["resultType"] == "input_required" {
                 let approve = json!({"action": "accept", "content": {"decision": "approve"}});
                 params["inputResponses"] = json!({"gate": approve});
@@ -158,6 +212,24 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// What a call came to. The only thing that it may say besides is that it may be made again.
+    fn result_of(&self, mut message: Value) -> io::Result<Value> {
+        let result = message["result"].take();
+        let error = match result.get("isError") {
+            None if result.is_object() => return Ok(result),
+            None => message["error"].take(),
+            Some(_) => {
+                serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap()
+            }
+        };
+        let advice = result["content"][0]["text"].as_str().unwrap_or_default();
+        let is_away = error["code"] == -32006 && advice.contains("the same call may be made again");
+        let is_busy = error["message"] == "Server busy";
+        assert!(is_away || is_busy, "{}: {error} {advice}", self.key);
+        count(&self.met.store);
+        Err(io::Error::other("to be tried again"))
+    }
+
     /// Makes a call once. Its answer comes alone, or at the end of a stream.
     fn try_call(&mut self, params: &Value) -> io::Result<Value> {
         self.requests += 1;
@@ -167,13 +239,13 @@ impl<'a> Walker<'a> {
             Era::Legacy => legacy(&self.session, id, "tools/call", params),
         };
         let mut connection = self.connection()?;
-        let head = connection.begin(&request)?;
+        let head = connection.begin(&self.known(request))?;
         if !head.is_stream() {
             let response = Response { head, body: connection.body()? };
             self.connection = Some(connection);
             assert!(response.head.status == 200 || is_retryable(&response), "{response:?}");
             self.check(&response)?;
-            return Ok(response.json()["result"].clone());
+            return Ok(response.json());
         }
         loop {
             let event = connection.event()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -185,7 +257,7 @@ impl<'a> Walker<'a> {
                 None => {
                     let expected = if self.era == Era::Modern { 1 } else { id };
                     assert_eq!(message["id"], expected, "{message}");
-                    return Ok(message["result"].clone());
+                    return Ok(message);
                 }
                 Some("elicitation/create") => self.decide(&message["id"]),
                 // Somebody has decided elsewhere, or the one who asked is about to end.
@@ -211,7 +283,7 @@ impl<'a> Walker<'a> {
             return None;
         }
         let mut stream = Connection::open(self.proxy).ok()?;
-        let head = stream.begin(&Request::listen(&self.session)).ok()?;
+        let head = stream.begin(&self.known(Request::listen(&self.session))).ok()?;
         if head.status != 200 {
             assert!([429, 502, 503, 504].contains(&head.status), "{head:?}");
             return None;
@@ -245,7 +317,7 @@ impl<'a> Walker<'a> {
 
     fn ask(&mut self, request: &Request) -> io::Result<Response> {
         let mut connection = self.connection()?;
-        let response = connection.ask(request)?;
+        let response = connection.ask(&self.known(request.clone()))?;
         self.connection = Some(connection);
         self.check(&response)?;
         Ok(response)
@@ -283,6 +355,14 @@ impl<'a> Walker<'a> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
             None => Connection::open(self.proxy),
+        }
+    }
+
+    /// With who we are.
+    fn known(&self, request: Request) -> Request {
+        match &self.token {
+            Some(token) => request.header("Authorization", &format!("Bearer {token}")),
+            None => request,
         }
     }
 
