@@ -17,3 +17,9 @@ pub use cut::{Cut, Flow, Towards};
 pub use database::Database;
 pub use processes::is_running;
 pub use programs::{Missing, find};
+
+/// Asks whatever database is at an address; the rows as lines, columns parted by `|`.
+pub fn query(url: &str, sql: &str) -> Result<String, String> {
+    let programs = find().map_err(|missing| missing.to_string())?;
+    psql::query(&programs, url, sql)
+}

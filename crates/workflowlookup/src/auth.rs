@@ -85,6 +85,13 @@ impl Authenticator {
         self.tokens.as_ref().map_or(Some(false), Tokens::are_there)
     }
 
+    /// Somebody has looked a moment ago, and there were no tokens.
+    pub(crate) fn found_none(&self) {
+        if let Some(tokens) = &self.tokens {
+            tokens.found_none();
+        }
+    }
+
     /// Looks at what has to be waited for; to be called again and again by who may wait.
     pub(crate) fn refresh(&self) {
         if let Some(tokens) = &self.tokens {
@@ -102,6 +109,11 @@ impl Authenticator {
         async move {
             let checked = match presented {
                 Ok(token) => self.check_token(token).await,
+                // Whether they needed one cannot be said.
+                Err(_) if self.oauth.is_none() && self.has_tokens().is_none() => {
+                    let reason = "the server cannot read its tokens; its log says why";
+                    Err(Denied::new(Why::Unavailable, reason))
+                }
                 Err(denied) => Err(denied),
             };
             checked.map_err(|denied| match &self.oauth {

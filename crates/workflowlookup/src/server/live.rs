@@ -1,8 +1,10 @@
 //! Sessions change while clients look at them: by their own calls, by another client, by somebody at the command line.
 //! What has been written since the last look is told, whoever wrote it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use mcp::{Audience, Changed, Connection, Private};
@@ -13,10 +15,6 @@ use super::session_resources;
 use crate::access::Right;
 use crate::app::App;
 use crate::sessions::Open;
-
-/// How often somebody looks who has to wait for a network, and how many looks are kept.
-const LOOK: Duration = Duration::from_secs(1);
-const SEEN_MAX: usize = 64;
 
 /// How many pages of changes one look takes in.
 const PAGES_MAX: usize = 20;
@@ -29,23 +27,62 @@ pub(crate) struct Looked {
     pub(crate) may_change: bool,
 }
 
+/// How long a client may have to wait for a look over a network. What takes longer is seen by the next look.
+const A_MOMENT: Duration = Duration::from_millis(100);
+
 /// Looks for a client, again and again.
 pub(crate) fn looking(app: App) -> impl FnMut(&Connection) -> Looked {
-    let mut mark = None;
-    let mut elsewhere = None;
-    move |connection| {
-        look(&app, connection, |open| match app.sessions().are_remote() {
-            true => elsewhere.get_or_insert_with(|| Elsewhere::begin(open)).seen(),
-            false => since(open, &mut mark, Hearers::Local),
-        })
+    let mut looker = Looker::default();
+    move |connection| look(&app, connection, &mut looker)
+}
+
+/// What was seen, and what is being looked at.
+#[derive(Debug, Default)]
+struct Looker {
+    mark: Option<Mark>,
+    under_way: Option<Receiver<(Option<Mark>, Option<Changed>)>>,
+}
+
+impl Looker {
+    fn look(&mut self, open: &Arc<Open>) -> Option<Changed> {
+        if !open.sessions.store().is_remote() {
+            return since(open, &mut self.mark, Hearers::Local);
+        }
+        let begun = match self.under_way.take() {
+            Some(under_way) => under_way.try_recv().map_err(|error| (error, under_way)),
+            None => {
+                let under_way = self.begin(open)?;
+                let looked = under_way.recv_timeout(A_MOMENT);
+                looked.map_err(|_| (TryRecvError::Empty, under_way))
+            }
+        };
+        match begun {
+            Ok((mark, changed)) => {
+                self.mark = mark;
+                changed
+            }
+            Err((TryRecvError::Empty, under_way)) => {
+                self.under_way = Some(under_way);
+                None
+            }
+            Err((TryRecvError::Disconnected, _)) => None,
+        }
+    }
+
+    /// On a thread that may wait for as long as it takes.
+    fn begin(&self, open: &Arc<Open>) -> Option<Receiver<(Option<Mark>, Option<Changed>)>> {
+        let (sender, looked) = sync_channel(1);
+        let (open, mut mark) = (Arc::clone(open), self.mark.clone());
+        let thread = Builder::new().name("look".to_owned()).spawn(move || {
+            let changed = since(&open, &mut mark, Hearers::Local);
+            // Nobody wants to know any more only when the process ends.
+            let _ = sender.send((mark, changed));
+        });
+        thread.is_ok().then_some(looked)
     }
 }
 
-fn look(
-    app: &App,
-    connection: &Connection,
-    see: impl FnOnce(&Arc<Open>) -> Option<Changed>,
-) -> Looked {
+fn look(app: &App, connection: &Connection, looker: &mut Looker) -> Looked {
     let follows = connection.follows(session_resources::SCHEME);
     if !follows && !connection.hears_of_lists() {
         return Looked::default();
@@ -56,41 +93,8 @@ fn look(
         false => app.sessions().opened(),
     };
     match open {
-        Some(open) => Looked { changed: see(&open), may_change: true },
+        Some(open) => Looked { changed: looker.look(&open), may_change: true },
         None => Looked { changed: None, may_change: follows },
-    }
-}
-
-/// Looks on a thread of its own, where a look has to wait for a network.
-struct Elsewhere(Arc<Mutex<VecDeque<Changed>>>);
-
-impl Elsewhere {
-    /// Goes on until this is dropped.
-    fn begin(open: &Arc<Open>) -> Self {
-        let seen = Arc::<Mutex<VecDeque<Changed>>>::default();
-        let (open, told) = (Arc::clone(open), Arc::downgrade(&seen));
-        let looking = std::thread::Builder::new().name("looking".to_owned()).spawn(move || {
-            let mut mark = None;
-            while let Some(told) = told.upgrade() {
-                let changed = since(&open, &mut mark, Hearers::Local);
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                told.extend(changed);
-                // Whoever does not look for so long misses the oldest.
-                while told.len() > SEEN_MAX {
-                    told.pop_front();
-                }
-                drop(told);
-                std::thread::sleep(LOOK);
-            }
-        });
-        if let Err(error) = looking {
-            tracing::warn!("changes of sessions will not be seen: {error}");
-        }
-        Self(seen)
-    }
-
-    fn seen(&self) -> Option<Changed> {
-        self.0.try_lock().ok()?.pop_front()
     }
 }
 

@@ -36,8 +36,8 @@ struct State {
     looked: Option<Instant>,
     /// None where the file has to be read again in any case.
     stamp: Option<Stamp>,
-    /// Of those in a store.
-    are_there: bool,
+    /// Of those in a store, by the last good look.
+    are_there: Option<bool>,
     known: Arc<Known>,
 }
 
@@ -54,7 +54,7 @@ impl Tokens {
             TokenPlace::File(_) => Ok(HashMap::new()),
             TokenPlace::Store(_) => Err("nobody has looked yet".to_owned()),
         };
-        let state = State { looked: None, stamp: None, are_there: false, known: Arc::new(known) };
+        let state = State { looked: None, stamp: None, are_there: None, known: Arc::new(known) };
         Self { place, look_interval, state: Mutex::new(state) }
     }
 
@@ -63,15 +63,19 @@ impl Tokens {
         TokenList::new(self.place.clone())
     }
 
-    /// Whether anybody has made one; none where that cannot be said.
+    /// Whether anybody has made one, by the last good look; none where there was none yet.
     pub(in crate::auth) fn are_there(&self) -> Option<bool> {
         match &self.place {
             TokenPlace::File(path) => Some(path.exists()),
-            TokenPlace::Store(_) => {
-                let state = self.state();
-                state.known.is_ok().then_some(state.are_there)
-            }
+            TokenPlace::Store(_) => self.state().are_there,
         }
+    }
+
+    /// Somebody has looked a moment ago, and there were none.
+    pub(in crate::auth) fn found_none(&self) {
+        let mut state = self.state();
+        (state.looked, state.are_there) = (Some(Instant::now()), Some(false));
+        state.known = Arc::new(Ok(HashMap::new()));
     }
 
     /// Looks into the store, where they are there; to be called by who may wait for it, again and again. While the store
@@ -84,7 +88,7 @@ impl Tokens {
         let known = match read {
             Ok(records) => {
                 state.looked = Some(Instant::now());
-                state.are_there = records.is_some();
+                state.are_there = Some(records.is_some());
                 Ok(by_id(records.unwrap_or_default()))
             }
             Err(_) if is_recent && state.known.is_ok() => return,

@@ -142,21 +142,28 @@ impl HttpArguments {
         let place = self.tokens.place(|| app.clone());
         // Looked at from aside: what serves opens the store where it works.
         let are_wanted = match self.tokens.place(|| aside) {
-            Ok(place) => self.tokens.are_wanted(place).unwrap_or_else(|refusal| {
-                tracing::warn!("nobody is let in until the tokens can be read: {refusal}");
-                // From here they may turn out not to be there.
-                !address.ip().to_canonical().is_loopback()
-            }),
-            Err(_) => false,
+            Ok(place) => self.tokens.are_wanted(place),
+            Err(_) => Ok(false),
         };
-        let is_open = oauth.is_none() && !are_wanted;
-        if is_open && !address.ip().to_canonical().is_loopback() {
+        if let Err(refusal) = &are_wanted {
+            tracing::warn!("nobody is let in until the tokens can be read: {refusal}");
+        }
+        let is_local = address.ip().to_canonical().is_loopback();
+        // What cannot be read yet may turn out not to be there.
+        let is_open = oauth.is_none() && !are_wanted.as_ref().copied().unwrap_or(!is_local);
+        if is_open && !is_local {
             return Err(open_to_all(address));
         }
         // One that is not there yet may come.
         match (is_open, place) {
             (true, Err(_)) => Ok(Door::Open),
-            (true, Ok(place)) => Ok(Door::open_until(Authenticator::new(Some(place), None)?)),
+            (true, Ok(place)) => {
+                let authenticator = Authenticator::new(Some(place), None)?;
+                if are_wanted.is_ok() {
+                    authenticator.found_none();
+                }
+                Ok(Door::open_until(authenticator))
+            }
             (false, place) => Ok(Door::Asks(Authenticator::new(place.ok(), oauth)?)),
         }
     }

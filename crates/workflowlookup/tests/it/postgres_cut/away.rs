@@ -8,10 +8,41 @@ use super::{Client, LONG, Site, Walk};
 use crate::Place;
 use crate::agent::{Agent, Era, advance, refused};
 use crate::http_agent::{answer_of, modern};
+use crate::http_client::Request;
 use crate::http_server::Listening;
 
 /// How many clients there are with a handshake, more than threads that read requests.
 const CLIENTS: usize = 16;
+
+/// A server that lets anybody in: tokens are where the store is, and nobody could say whether there are any.
+fn unasked(place: &Place) -> Listening {
+    Listening::spawn(place.command(&["serve", "--http", "127.0.0.1:0", "--insecure"]))
+}
+
+/// Where it cannot be said whether there are tokens, nobody is let in without one.
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn nobody_is_let_in_before_the_tokens_are_read() {
+    let mut postgres = Postgres::start(&find().unwrap()).unwrap();
+    let place = Place::storing(postgres.maintenance_url());
+    let made = place.run(&["token", "new", "ann"]);
+    assert_eq!(made.status, 0, "{}", made.shown());
+    postgres.stop().unwrap();
+    let server = Listening::start(&place);
+    let list = || modern("tools/list", json!({}), &json!({}));
+    let with_token = || list().header("Authorization", &format!("Bearer {}", made.stdout.trim()));
+    for request in [list(), with_token()] {
+        assert_eq!(request.send(server.address).unwrap().head.status, 503);
+    }
+    postgres.restart().unwrap();
+    let is_ready =
+        || Request::new("GET", "/readyz").send(server.address).unwrap().head.status == 200;
+    while !is_ready() {
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!(list().send(server.address).unwrap().head.status, 401);
+    assert_eq!(with_token().send(server.address).unwrap().head.status, 200);
+}
 
 #[test]
 #[ignore = "needs PostgreSQL: cargo xtask test"]
@@ -20,7 +51,7 @@ fn a_server_waits_for_its_store_to_come() {
     postgres.stop().unwrap();
     let place = Place::storing(postgres.url("sessions"));
     place.write("workflows/long-one.json", LONG);
-    let server = Listening::start(&place);
+    let server = unasked(&place);
     let clients = [(); CLIENTS].map(|()| Client::of(server.address));
     let client = &clients[0];
     assert_eq!(client.status("/readyz"), 503, "from the first moment");
@@ -74,7 +105,7 @@ fn a_server_with_another_key_is_not_ready() {
     assert_eq!(first.run(&["session", "list"]).status, 0);
     let other = Place::storing(database.url());
     other.write("workflows/long-one.json", LONG);
-    let server = Listening::start(&other);
+    let server = unasked(&other);
     let client = Client::of(server.address);
     let params = json!({"name": "workflow_start", "arguments": {"workflowId": "long-one"}});
     let answer = answer_of(&modern("tools/call", params, &json!({})).send(server.address).unwrap());

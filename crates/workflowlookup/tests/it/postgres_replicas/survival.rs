@@ -62,9 +62,18 @@ fn agents_survive_replicas_that_die_and_a_store_that_goes_away() {
     let start = Instant::now();
     let deadline = start + DEADLINE;
     let (proxy, stranger) = (world.nginx.address, world.stranger.clone());
+    let url = world.postgres.url("sessions");
+    // Somebody tells the stranger which sessions there are.
+    let ids = move || {
+        let newest = "select id from workflowlookup.sessions order by number desc limit 3";
+        let told = private_postgres::query(&url, newest).unwrap_or_default();
+        told.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
     let agents: Vec<Walker<'_>> = (0..AGENTS).map(|number| world.agent(number, &met)).collect();
     let (walked, looks, done) = std::thread::scope(|scope| {
-        let stranger = scope.spawn(|| stranger::look_around(proxy, &stranger, &is_over, deadline));
+        let ids = ids.clone();
+        let stranger = scope
+            .spawn(|| stranger::look_around(proxy, &stranger, &move || ids(), &is_over, deadline));
         let agents: Vec<_> = agents.into_iter().map(|agent| scope.spawn(|| agent.walk())).collect();
         let are_over = || agents.iter().all(|agent| agent.is_finished());
         let done = world.disturb(&met.answers, are_over, deadline);
