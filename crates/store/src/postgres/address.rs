@@ -31,6 +31,7 @@ pub struct Address {
     config: Config,
     /// Who signs for the server; the system's authorities where nothing is said.
     authorities: Option<PathBuf>,
+    shown: String,
 }
 
 impl Address {
@@ -75,7 +76,7 @@ impl Address {
             .connect_timeout(CONNECT_MAX)
             .tcp_user_timeout(SILENCE_MAX)
             .keepalives_idle(KEEPALIVE);
-        Ok(Self { config, authorities })
+        Ok(Self { config, authorities, shown: without_password(base, query) })
     }
 
     /// The same with this password, where it has none.
@@ -149,24 +150,24 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
+/// The address as it was given, so that it can be used again, but for what is secret.
+fn without_password(base: &str, query: &str) -> String {
+    let (scheme, rest) = base.split_once("://").unwrap_or(("postgres", base));
+    let shown = match rest.rsplit_once('@') {
+        Some((user, place)) => {
+            let user = user.split_once(':').map_or(user, |(user, _)| user);
+            format!("{scheme}://{user}@{place}")
+        }
+        None => base.to_owned(),
+    };
+    let is_shown = |option: &&str| !option.is_empty() && !option.starts_with("password=");
+    let options: Vec<&str> = query.split('&').filter(is_shown).collect();
+    if options.is_empty() { shown } else { format!("{shown}?{}", options.join("&")) }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let user = self.config.get_user().unwrap_or_default();
-        write!(out, "postgres://{user}@")?;
-        let ports = self.config.get_ports();
-        for (at, host) in self.config.get_hosts().iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            match host {
-                Host::Tcp(name) => write!(out, "{comma}{name}")?,
-                #[cfg(unix)]
-                Host::Unix(path) => write!(out, "{comma}{}", path.display())?,
-            }
-            // One port may stand for all hosts.
-            if let Some(port) = ports.get(at).or(ports.first()) {
-                write!(out, ":{port}")?;
-            }
-        }
-        write!(out, "/{}", self.config.get_dbname().unwrap_or(user))
+        out.write_str(&self.shown)
     }
 }
 
@@ -185,11 +186,16 @@ mod tests {
         let address =
             Address::parse("postgres://ann:s3cret@db.example.com:6432/team?sslmode=require");
         let address = address.unwrap();
-        assert_eq!(address.to_string(), "postgres://ann@db.example.com:6432/team");
+        assert_eq!(address.to_string(), "postgres://ann@db.example.com:6432/team?sslmode=require");
         assert!(!format!("{address:?}").contains("s3cret"));
         let two =
             Address::parse("postgresql://ann@one:1,two:2/team?target_session_attrs=read-write");
-        assert_eq!(two.unwrap().to_string(), "postgres://ann@one:1,two:2/team");
+        assert_eq!(
+            two.unwrap().to_string(),
+            "postgresql://ann@one:1,two:2/team?target_session_attrs=read-write"
+        );
+        let odd = Address::parse("postgres://ann:s3@cret@host/team?password=s3cret&user=ann");
+        assert!(odd.is_err() || !odd.unwrap().to_string().contains("cret"));
     }
 
     #[test]

@@ -14,6 +14,9 @@ const NOBODY: &str = "zzzzzzzzzzzzzzzzzzzz";
 /// How often it is told of new ones.
 const ANEW: Duration = Duration::from_secs(1);
 
+/// Asks about a session.
+type Asking<'a> = dyn Fn(&str) -> Option<Value> + 'a;
+
 /// Looks until it is over, in lists and at ids that somebody has told it; how often there was an answer.
 pub(super) fn look_around(
     proxy: SocketAddr,
@@ -46,7 +49,7 @@ pub(super) fn look_around(
             (known, told) = (ids(), Some(Instant::now()));
         }
         for id in &known {
-            let asked: [&dyn Fn(&str) -> Option<Value>; 3] = [
+            let asked: [&Asking<'_>; 3] = [
                 &|id| call("workflow_status", json!({"sessionId": id})),
                 &|id| {
                     let (step, output) = ("one", "mine");
