@@ -1,21 +1,21 @@
 //! What every backend of the store must do. Each function gets an empty store; `conformance!` puts a backend under all
 //! of them.
 
+mod documents;
 mod shares;
 
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
-use store::limits::{
-    BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_MAX, QUEUE_MAX,
-};
+use store::limits::{BODY_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_MAX, QUEUE_MAX};
 use store::{
-    Append, Counts, Created, Cursor, Definition, Document, Error, Filter, Head, Mark, NewEvent,
-    NewSession, Status, Store,
+    Append, Created, Cursor, Definition, Error, Filter, Head, Mark, NewEvent, NewSession, Status,
+    Store,
 };
 
 use crate::{append, assert_sound, complete, event, fill, running, session};
 
+pub(crate) use documents::*;
 pub(crate) use shares::*;
 
 /// Makes a test of each function below, on a store that the factory makes and keeps alive. What stands in brackets is put
@@ -496,30 +496,4 @@ pub(crate) fn an_ended_handshake_is_remembered_for_its_time(store: Store) {
     assert_eq!(known, [false, false, true, true], "what is too old anyway is forgotten");
     let late = store.end_handshake(id(5), u64::MAX, 0).unwrap_err();
     assert!(matches!(late, Error::Invalid { what: "time", .. }), "{late}");
-}
-
-pub(crate) fn a_document_is_replaced_by_who_knows_it(store: Store) {
-    let document = |version, text: &str| Document { version, text: text.to_owned() };
-    assert_eq!(store.document("a"), Ok(None));
-    assert_eq!(store.replace_document("a", document(1, "one")), Ok(false));
-    assert_eq!(store.replace_document("a", document(0, "one")), Ok(true));
-    assert_eq!(store.replace_document("a", document(0, "other")), Ok(false));
-    assert_eq!(store.document("a"), Ok(Some(document(1, "one"))));
-    assert_eq!(store.replace_document("a", document(1, "two")), Ok(true));
-    assert_eq!(store.replace_document("a", document(1, "other")), Ok(false));
-    assert_eq!(store.document("a"), Ok(Some(document(2, "two"))));
-    assert_eq!(store.document("b"), Ok(None));
-    let large = store.replace_document("b", document(0, &"x".repeat(DOCUMENT_BYTES_MAX + 1)));
-    assert!(matches!(large, Err(Error::TooLarge { .. })));
-}
-
-pub(crate) fn sessions_are_counted(store: Store) {
-    assert_eq!(store.counts(), Ok(Counts::default()));
-    for id in ["a", "b", "c", "d"] {
-        store.create_now(session(id)).unwrap();
-    }
-    store.append_now(Append { head: complete(1), ..append("a", 1) }).unwrap();
-    let waiting = Head { status: Status::Waiting, ..running(1) };
-    store.append_now(Append { head: waiting, ..append("b", 1) }).unwrap();
-    assert_eq!(store.counts(), Ok(Counts { running: 2, waiting: 1, complete: 1 }));
 }

@@ -1,0 +1,154 @@
+//! Beginning sessions: new ones, and copies of others.
+
+use std::sync::Arc;
+
+use engine::{Command, Origin, Refusal, State, decide};
+use workflow::{Context, Workflow};
+
+use super::stored::{check_criteria, damaged, head, new_event, pinned};
+use super::{Done, Error, Session, Sessions};
+use crate::error::Error as StoreError;
+use crate::model::{Created, Definition, NewSession};
+
+/// A session to begin.
+#[derive(Debug, Default)]
+pub struct Start {
+    pub id: String,
+    pub owner: String,
+    /// Who repeats a start with the same key gets the session that it began.
+    pub key: Option<String>,
+    pub goal: Option<String>,
+    pub context: Context,
+    /// Who may have to do with it besides its owner.
+    pub shared_with: Vec<String>,
+    /// What waits for a person is decided with a token that may approve, and in no other way.
+    pub strict: bool,
+    pub time: u64,
+}
+
+/// By what a new session is found.
+#[derive(Debug, Clone, Default)]
+pub struct NewIds {
+    pub id: String,
+    pub owner: String,
+    pub key: Option<String>,
+    pub shared_with: Vec<String>,
+    /// Only a token decides what waits in a copy, whatever was so in the original.
+    pub strict: bool,
+    pub time: u64,
+}
+
+impl Sessions {
+    /// Begins a session, or returns the one that was begun with the same key.
+    pub fn start(&self, workflow: &Workflow, start: Start) -> Result<Arc<Session>, Error> {
+        let (event, ids) = self.started(workflow, start)?;
+        self.create(pinned(workflow)?, &event, ids)
+    }
+
+    /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
+    pub fn start_then(
+        self: &Arc<Self>,
+        workflow: &Workflow,
+        start: Start,
+        done: Done<Arc<Session>>,
+    ) {
+        // One that was begun before has to be read, which the thread that tells us so must not wait for.
+        if self.store.is_remote() {
+            return done(self.start(workflow, start));
+        }
+        let (event, ids) = match self.started(workflow, start) {
+            Ok(started) => started,
+            Err(error) => return done(Err(error)),
+        };
+        let (new, session) =
+            match pinned(workflow).and_then(|pin| self.new_session(pin, &event, ids)) {
+                Ok(new) => new,
+                Err(error) => return done(Err(error)),
+            };
+        let sessions = Arc::clone(self);
+        let created = move |created: Result<Created, StoreError>| match created {
+            Ok(created) => done(sessions.created(created, session)),
+            Err(error) => done(Err(error.into())),
+        };
+        self.store.create(new, Box::new(created));
+    }
+
+    /// A session of its own that begins where this one stood at a step.
+    pub fn fork(
+        &self,
+        id: &str,
+        revision: u64,
+        to_step: &str,
+        reason: &str,
+        new: NewIds,
+    ) -> Result<Arc<Session>, Error> {
+        let session = self.open(id)?;
+        if session.state.revision != revision {
+            let current = session.state.revision;
+            return Err(session.refused(Refusal::WrongRevision { given: revision, current }));
+        }
+        let (version, mut then) = self.last_at(&session, to_step)?;
+        // A copy does not get around what a person has to confirm.
+        then.gated.clone_from(&session.state.gated);
+        then.strict |= new.strict;
+        let from = Origin { session: id.to_owned(), version, reason: Some(reason.to_owned()) };
+        let command = Command::Fork { from, state: &then };
+        let decided = decide(&session.workflow, &self.checker, None, command);
+        let event = decided.map_err(|refusal| session.refused(refusal))?;
+        let event = event.ok_or_else(|| damaged("a copy that is no event"))?;
+        self.create(pinned(&session.workflow)?, &event, new)
+    }
+
+    /// The first event of a session that is to begin.
+    fn started(&self, workflow: &Workflow, start: Start) -> Result<(engine::Event, NewIds), Error> {
+        let refused = |refusal| Error::Refused { refusal, session: None };
+        check_criteria(workflow).map_err(refused)?;
+        let Start { id, owner, key, goal, context, shared_with, strict, time } = start;
+        let command = Command::Start { goal, context, strict };
+        let event = decide(workflow, &self.checker, None, command).map_err(refused)?;
+        let event = event.ok_or_else(|| damaged("a start that is no event"))?;
+        Ok((event, NewIds { id, owner, key, shared_with, strict, time }))
+    }
+
+    fn create(
+        &self,
+        definition: Definition,
+        event: &engine::Event,
+        ids: NewIds,
+    ) -> Result<Arc<Session>, Error> {
+        let (new, session) = self.new_session(definition, event, ids)?;
+        let created = self.store.create_now(new)?;
+        self.created(created, session)
+    }
+
+    fn new_session(
+        &self,
+        definition: Definition,
+        event: &engine::Event,
+        ids: NewIds,
+    ) -> Result<(NewSession, Session), Error> {
+        let NewIds { id, owner, key, shared_with, time, strict: _ } = ids;
+        let state = State::of([event]).ok_or_else(|| damaged("a session without a beginning"))?;
+        let workflow = self.definition(&definition.hash, &definition.text)?;
+        let new = NewSession {
+            id: id.clone(),
+            key,
+            owner: owner.clone(),
+            shared_with,
+            workflow: state.workflow_id.clone(),
+            goal: state.goal.clone().unwrap_or_default(),
+            definition,
+            event: new_event(event, None)?,
+            head: head(&state),
+            time,
+        };
+        Ok((new, Session { id, owner, version: 1, state, workflow }))
+    }
+
+    fn created(&self, created: Created, session: Session) -> Result<Arc<Session>, Error> {
+        match created {
+            Created::New => Ok(self.keep(session)),
+            Created::Existing(id) => self.open(&id),
+        }
+    }
+}
