@@ -11,7 +11,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use crate::model::{Event, Head, Version};
+use crate::model::{Event, Head, NewSession, Version};
 
 pub(crate) type Hash = [u8; 32];
 
@@ -45,6 +45,21 @@ pub(crate) struct Root<'a> {
     pub(crate) definition_hash: &'a str,
     pub(crate) definition_text: &'a [u8],
     pub(crate) created: u64,
+}
+
+impl<'a> Root<'a> {
+    pub(crate) fn of(session: &'a NewSession) -> Self {
+        Self {
+            id: &session.id,
+            key: session.key.as_deref(),
+            owner: &session.owner,
+            workflow: &session.workflow,
+            goal: &session.goal,
+            definition_hash: &session.definition.hash,
+            definition_text: session.definition.text.as_bytes(),
+            created: session.time,
+        }
+    }
 }
 
 /// What the hash of an event binds.

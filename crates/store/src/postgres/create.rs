@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
 use super::tips::Tip;
 use super::tsvector::TsVector;
-use crate::chain::{Chain, Hash, Root};
+use crate::chain::{Hash, Root};
 use crate::error::Error;
 use crate::model::{Created, NewSession, Status};
 use crate::words::owner_word;
@@ -41,7 +41,7 @@ pub(super) async fn create(
     let Attempt { client, shared, is_again } = attempt;
     let chain = &shared.chain;
     let NewSession { definition, event, head, time, .. } = &*session;
-    let root = root(chain, &session);
+    let root = chain.root(&Root::of(&session));
     let link = chain.link(&root, &link_of(&session.id, 1, *time, event));
     let seal = chain.seal(&link, &session.id, 1, head, *time);
     let (status, revision, at) = (status_number(head.status), signed(head.revision), signed(*time));
@@ -120,19 +120,6 @@ pub(super) async fn by_key(
     let statement = client.prepare_cached(BY_KEY).await?;
     let row = client.query_opt(&statement, &[&session.owner, key]).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
-}
-
-pub(super) fn root(chain: &Chain, session: &NewSession) -> Hash {
-    chain.root(&Root {
-        id: &session.id,
-        key: session.key.as_deref(),
-        owner: &session.owner,
-        workflow: &session.workflow,
-        goal: &session.goal,
-        definition_hash: &session.definition.hash,
-        definition_text: session.definition.text.as_bytes(),
-        created: session.time,
-    })
 }
 
 /// The words of a session's goal and workflow are found with its first event.

@@ -6,11 +6,11 @@ use deadpool_postgres::Client;
 
 use super::append::{columns, link_of};
 use super::attempts::{Attempt, transaction};
-use super::create::{BY_ID, by_key, found_by, root};
+use super::create::{BY_ID, by_key, found_by};
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
 use super::tsvector::TsVector;
-use crate::chain::Hash;
+use crate::chain::{Hash, Root};
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::model::{Status, Version};
@@ -32,7 +32,7 @@ pub(super) async fn import(attempt: Attempt<'_>, log: Arc<Incoming>) -> Result<(
     let Attempt { client, shared, is_again } = attempt;
     let session = &log.session;
     let mut hashes: Vec<Hash> = Vec::with_capacity(log.events.len());
-    let start = root(&shared.chain, session);
+    let start = shared.chain.root(&Root::of(session));
     for (version, (time, event)) in (1..).zip(&log.events) {
         let previous = hashes.last().unwrap_or(&start);
         hashes.push(shared.chain.link(previous, &link_of(&session.id, version, *time, event)));

@@ -61,16 +61,7 @@ pub(crate) fn insert<'a>(
         return Err(Error::Exists);
     }
     keep_definition(connection, definition)?;
-    let root = chain.root(&Root {
-        id: &session.id,
-        key: session.key.as_deref(),
-        owner: &session.owner,
-        workflow: &session.workflow,
-        goal: &session.goal,
-        definition_hash: &definition.hash,
-        definition_text: definition.text.as_bytes(),
-        created: session.time,
-    });
+    let root = chain.root(&Root::of(session));
     let events: Vec<_> = events.collect();
     let version = events.len() as Version;
     let number = connection.prepare_cached(INSERT_SESSION)?.insert(params![

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use store::{Append, Error, Flaw, NewEvent};
+use store::{Append, Error, Flaw, NewEvent, Store};
 use tempfile::TempDir;
 
 use crate::{KEY, append, assert_sound, event, fill, open, session};
@@ -13,16 +13,20 @@ use crate::{KEY, append, assert_sound, event, fill, open, session};
 fn prepare() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
-    let store = open(&path);
+    put_sample(&open(&path));
+    (folder, path)
+}
+
+/// One session of ten events.
+pub(crate) fn put_sample(store: &Store) {
     store.create_now(session("a")).unwrap();
-    fill(&store, "a", 6);
+    fill(store, "a", 6);
     let marked = NewEvent { digest: Some([1; 32]), ..event("{\"text\":\"the marked one\"}") };
     store.append_now(Append { event: marked, ..append("a", 6) }).unwrap();
-    fill(&store, "a", 8);
+    fill(store, "a", 8);
     store.append_now(Append { snapshot: Some("state".to_owned()), ..append("a", 8) }).unwrap();
-    fill(&store, "a", 10);
-    assert_sound(&store, "a");
-    (folder, path)
+    fill(store, "a", 10);
+    assert_sound(store, "a");
 }
 
 fn flaws(path: &Path) -> Vec<Flaw> {

@@ -1,22 +1,16 @@
 //! Somebody changes the tables by hand: `verify` finds it and says where, and an append does not seal it.
 
 use private_postgres::Database;
-use store::{Append, Error, Flaw, NewEvent, Store};
+use store::{Error, Flaw, Store};
 
 use super::{place, prepare};
-use crate::{append, assert_sound, event, fill, open, session};
+use crate::tampering::put_sample;
+use crate::{append, assert_sound, open};
 
 /// A store with one session of ten events.
 fn sample() -> (Store, Database) {
     let (store, database) = prepare();
-    store.create_now(session("a")).unwrap();
-    fill(&store, "a", 6);
-    let marked = NewEvent { digest: Some([1; 32]), ..event("{\"text\":\"the marked one\"}") };
-    store.append_now(Append { event: marked, ..append("a", 6) }).unwrap();
-    fill(&store, "a", 8);
-    store.append_now(Append { snapshot: Some("state".to_owned()), ..append("a", 8) }).unwrap();
-    fill(&store, "a", 10);
-    assert_sound(&store, "a");
+    put_sample(&store);
     (store, database)
 }
 
