@@ -212,6 +212,10 @@ fn no_store(place: &Place, error: &store::Error) -> Refusal {
         store::Error::NotOurs | store::Error::Damaged(_) => {
             Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())
         }
+        store::Error::Unavailable(_) if matches!(place.store, StoreUrl::Postgres(_)) => Some(
+            "`sslmode=` and `sslrootcert=` in the address say how it is encrypted, and who signs for the server"
+                .to_owned(),
+        ),
         store::Error::Unavailable(_) => Some(
             "see that it is a file that is yours to read and write, or name another one with \
              `--store sqlite:PATH`"
