@@ -73,6 +73,14 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What is not there yet is made from now on, when it is needed.
+    fn allow_making(&self) {}
+
+    /// Whether there is something to look at.
+    fn is_made(&self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// Whether a call has to wait for a network.
     fn is_remote(&self) -> bool {
         false

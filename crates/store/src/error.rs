@@ -35,6 +35,12 @@ pub enum Error {
     Newer { found: i64, known: i64 },
     #[error("the exported log has format {found}, and this program knows {known}")]
     Format { found: u32, known: u32 },
+    /// There are no tables of ours, and whoever only looks makes none.
+    #[error("there is no store of sessions yet")]
+    NotMade,
+    /// It will be so until somebody does something about it: a wrong password, a missing right.
+    #[error("the store cannot be used: {0}")]
+    Denied(String),
     #[error("the file is no store of sessions")]
     NotOurs,
     #[error("the store was written with another key")]

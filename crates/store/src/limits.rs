@@ -157,7 +157,11 @@ pub(crate) fn principal(name: &str) -> Result<(), Error> {
         return Err(Error::Invalid { what: "name", why: "it is empty" });
     }
     size("name", name, PRINCIPAL_BYTES_MAX)?;
-    text("name", name)
+    if name.trim() != name || name.chars().any(char::is_control) {
+        let why = "it has white space at an end, or a control character";
+        return Err(Error::Invalid { what: "name", why });
+    }
+    Ok(())
 }
 
 fn size(what: &'static str, text: &str, max: usize) -> Result<(), Error> {

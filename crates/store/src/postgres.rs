@@ -1,6 +1,7 @@
 //! The store in a PostgreSQL, for processes on many machines. Inside it is asynchronous, on the threads of who made it or on
 //! one of its own; outside it is as every backend: callers are called back, or wait.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -347,6 +348,21 @@ impl Backend for Postgres {
             idle: status.available,
             waiting: status.waiting,
         })
+    }
+
+    fn allow_making(&self) {
+        self.shared.may_make.store(true, Ordering::Relaxed);
+    }
+
+    fn is_made(&self) -> Result<bool, Error> {
+        if self.shared.is_prepared() || self.shared.may_make.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        match self.mark() {
+            Ok(_) => Ok(true),
+            Err(Error::NotMade) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn is_remote(&self) -> bool {

@@ -37,7 +37,23 @@ impl Store {
 
     /// The same in a PostgreSQL, with at most so many connections. Asks nothing of it yet.
     pub fn connect(address: &Address, key: Option<Key>, connections: usize) -> Result<Self, Error> {
+        let store = Self::looking(address, key, connections)?;
+        store.backend.allow_making();
+        Ok(store)
+    }
+
+    /// The same for who only looks: nothing is made where there is nothing. [`Store::is_made`] says whether there is.
+    pub fn looking(address: &Address, key: Option<Key>, connections: usize) -> Result<Self, Error> {
         Ok(Self::on(Postgres::new(address, Chain::new(key), connections)?))
+    }
+
+    /// What is not there yet is made from now on, when it is needed.
+    pub fn allow_making(&self) {
+        self.backend.allow_making();
+    }
+
+    pub fn is_made(&self) -> Result<bool, Error> {
+        self.backend.is_made()
     }
 
     fn on(backend: impl Backend + 'static) -> Self {

@@ -37,6 +37,9 @@ pub struct EndpointAnswer {
     pub body: Option<String>,
 }
 
+/// How much of a path is logged.
+const LOGGED_PATH_MAX: usize = 200;
+
 /// Everything that has no route.
 pub(crate) async fn endpoint<H: Host>(
     State(service): State<Arc<Service<H>>>,
@@ -79,6 +82,7 @@ pub(crate) async fn endpoint<H: Host>(
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let principal = who.as_deref().unwrap_or("nobody");
         let path = parts.uri.path();
+        let path = &path[..path.floor_char_boundary(LOGGED_PATH_MAX)];
         tracing::info!(method, path, status, principal, micros, "answered");
     }
     allow_origin(&service, &parts.headers, &mut response);

@@ -13,7 +13,7 @@ use crate::audit::{Audit, Line};
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, user};
 
-/// What a token is good for: one of these, and never two, so that nobody confirms what they did themselves.
+/// What a token is good for: one of these, and never two, so that no program confirms what it did itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Right {
@@ -110,10 +110,21 @@ impl Who {
 
     /// Refuses what needs a right that they do not have, whatever it is about. The local user has all of them.
     pub(crate) fn needs(&self, needed: Right, wanted: &str, audit: &Audit) -> Result<(), Refusal> {
+        self.needs_about(None, needed, wanted, audit)
+    }
+
+    /// The same where it is known which session they meant.
+    pub(crate) fn needs_about(
+        &self,
+        session: Option<&str>,
+        needed: Right,
+        wanted: &str,
+        audit: &Audit,
+    ) -> Result<(), Refusal> {
         match self {
             Self::Principal { right, .. } if *right != needed => {
                 let refusal = Refusal::Right { needed, has: Some(*right) };
-                self.refused(wanted, None, &refusal.to_string(), audit);
+                self.refused(wanted, session, &refusal.to_string(), audit);
                 Err(refusal)
             }
             _ => Ok(()),
@@ -133,8 +144,7 @@ impl Who {
             Self::Local(Some(name)) | Self::Principal { name, .. } => Arc::clone(name),
             Self::Local(None) => user().into(),
         };
-        audit.write(&Line {
-            event: "refused",
+        audit.refused(&Line {
             principal: Some(&principal),
             right: self.right(),
             wanted: Some(wanted),

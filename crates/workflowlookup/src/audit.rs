@@ -17,8 +17,10 @@ use crate::sessions::{now, state_folder};
 
 /// Where the log is, as an option would say it.
 const VARIABLE: &str = "WORKFLOWLOOKUP_AUDIT_LOG";
-/// How many lines about strangers are written in a second. The others are counted.
+/// How many lines about strangers are written in a second, and how many about what was refused to somebody. The others are
+/// counted.
 const STRANGERS_MAX: u32 = 10;
+const REFUSALS_MAX: u32 = 100;
 /// How much of what somebody else wrote is kept.
 const TEXT_BYTES_MAX: usize = 500;
 
@@ -26,7 +28,7 @@ const TEXT_BYTES_MAX: usize = 500;
 pub(crate) struct Audit {
     place: Place,
     has_warned: AtomicBool,
-    strangers: Mutex<Strangers>,
+    bounded: Mutex<Bounded>,
 }
 
 #[derive(Debug)]
@@ -37,15 +39,17 @@ enum Place {
     Nowhere,
 }
 
+/// What was written in this second of what anybody could have written.
 #[derive(Debug, Default)]
-struct Strangers {
+struct Bounded {
     second: u64,
-    written: u32,
+    strangers: u32,
+    refusals: u32,
     left_out: u64,
 }
 
 /// What is noted. What is absent is left out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Line<'a> {
     pub(crate) event: &'static str,
@@ -96,12 +100,34 @@ impl Audit {
             Some(path) => Place::File(path),
             None => Place::Nowhere,
         };
-        Self { place, has_warned: AtomicBool::new(false), strangers: Mutex::default() }
+        Self { place, has_warned: AtomicBool::new(false), bounded: Mutex::default() }
     }
 
     pub(crate) fn write(&self, line: &Line<'_>) {
         self.say_what_was_left_out(now() / 1000);
         self.append(line);
+    }
+
+    /// Something was refused. Nobody can fill the disk: so many in a second are noted, and the others counted.
+    pub(crate) fn refused(&self, line: &Line<'_>) {
+        let has_room = self.has_room(|bounded| (&mut bounded.refusals, REFUSALS_MAX));
+        if has_room {
+            self.append(&Line { event: "refused", wanted: line.wanted.map(cut), ..*line });
+        }
+    }
+
+    fn has_room(&self, budget: impl FnOnce(&mut Bounded) -> (&mut u32, u32)) -> bool {
+        let second = now() / 1000;
+        self.say_what_was_left_out(second);
+        let mut bounded = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        if bounded.second != second {
+            *bounded = Bounded { second, ..Bounded::default() };
+        }
+        let (written, max) = budget(&mut bounded);
+        let has_room = *written < max;
+        *written += u32::from(has_room);
+        bounded.left_out += u64::from(!has_room);
+        has_room
     }
 
     /// Somebody has decided.
@@ -125,32 +151,23 @@ impl Audit {
         });
     }
 
-    /// Somebody was not let in. Strangers cannot fill the disk: so many in a second are noted, and the others counted.
+    /// Somebody was not let in.
     pub(crate) fn turned_away(&self, wanted: &str, status: u16, reason: &str) {
-        let second = now() / 1000;
-        self.say_what_was_left_out(second);
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if strangers.second != second {
-            *strangers = Strangers { second, ..Strangers::default() };
-        }
-        if strangers.written >= STRANGERS_MAX {
-            strangers.left_out += 1;
+        if !self.has_room(|bounded| (&mut bounded.strangers, STRANGERS_MAX)) {
             return;
         }
-        strangers.written += 1;
-        drop(strangers);
         let (wanted, reason) = (Some(cut(wanted)), Some(reason));
         let status = Some(status);
         self.append(&Line { event: "turnedAway", wanted, status, reason, ..Line::default() });
     }
 
     fn say_what_was_left_out(&self, second: u64) {
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if strangers.left_out == 0 || strangers.second == second {
+        let mut bounded = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        if bounded.left_out == 0 || bounded.second == second {
             return;
         }
-        let left_out = Some(std::mem::take(&mut strangers.left_out));
-        drop(strangers);
+        let left_out = Some(std::mem::take(&mut bounded.left_out));
+        drop(bounded);
         self.append(&Line { event: "leftOut", left_out, ..Line::default() });
     }
 

@@ -91,8 +91,14 @@ impl LazySessions {
         &self.audit
     }
 
-    /// Opens them, and makes the file where there is none. What fails is tried again with the next call.
+    /// Opens them, and makes the file or the tables where there are none. What fails is tried again with the next call.
     pub(crate) fn get(&self) -> Result<Arc<Open>, Refusal> {
+        let open = self.open()?;
+        open.sessions.store().allow_making();
+        Ok(open)
+    }
+
+    fn open(&self) -> Result<Arc<Open>, Refusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*open {
             return Ok(Arc::clone(open));
@@ -102,7 +108,7 @@ impl LazySessions {
         let store = match &place.store {
             StoreUrl::Sqlite(path) => Store::open(path, chain_key),
             StoreUrl::Postgres(address) => {
-                Store::connect(address, chain_key, self.serving.connections)
+                Store::looking(address, chain_key, self.serving.connections)
             }
         };
         let store = store.map_err(|error| no_store(place, &error))?;
@@ -143,10 +149,15 @@ impl LazySessions {
         self.place.as_ref()
     }
 
-    /// The same, but where there is no file there are no sessions.
+    /// The same for who only looks: where there is no file and there are no tables, there are no sessions.
     pub(crate) fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
         let is_there = || self.place.as_ref().is_some_and(|place| place.store.exists());
-        if self.opened().is_some() || is_there() { self.get().map(Some) } else { Ok(None) }
+        if self.opened().is_none() && !is_there() {
+            return Ok(None);
+        }
+        let open = self.open()?;
+        let is_made = open.sessions.store().is_made().map_err(|error| from_store(&error))?;
+        Ok(is_made.then_some(open))
     }
 
     /// For a call about one session that they may see: where there is no file, it is not there either.
@@ -212,7 +223,7 @@ fn no_store(place: &Place, error: &store::Error) -> Refusal {
         store::Error::NotOurs | store::Error::Damaged(_) => {
             Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())
         }
-        store::Error::Unavailable(_) if matches!(place.store, StoreUrl::Postgres(_)) => Some(
+        store::Error::Denied(_) => Some(
             "`sslmode=` and `sslrootcert=` in the address say how it is encrypted, and who signs for the server"
                 .to_owned(),
         ),

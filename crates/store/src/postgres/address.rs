@@ -97,7 +97,7 @@ impl Address {
         if self.config.get_ssl_mode() == SslMode::Disable {
             return Ok(None);
         }
-        let unusable = |why: String| Error::Unavailable(format!("no encrypted connection: {why}"));
+        let unusable = |why: String| Error::Denied(format!("no encrypted connection: {why}"));
         let mut roots = RootCertStore::empty();
         match &self.authorities {
             Some(path) => {

@@ -4,6 +4,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Object, Pool};
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     pub(super) chain: Chain,
     pub(super) tips: Tips,
     pub(super) watch: Watch,
+    /// Whether the tables are made where there are none.
+    pub(super) may_make: AtomicBool,
     /// Set once the tables are there and are ours.
     prepared: OnceCell<()>,
 }
@@ -49,7 +52,12 @@ pub(super) type Ask<A, T> = for<'c> fn(Attempt<'c>, Arc<A>) -> Answer<'c, T>;
 impl Shared {
     pub(super) fn new(pool: Pool, chain: Chain) -> Self {
         let (tips, watch) = Default::default();
-        Self { pool, chain, tips, watch, prepared: OnceCell::new() }
+        let may_make = AtomicBool::new(false);
+        Self { pool, chain, tips, watch, may_make, prepared: OnceCell::new() }
+    }
+
+    pub(super) fn is_prepared(&self) -> bool {
+        self.prepared.initialized()
     }
 
     /// Asks, in its turn where there is one, until there is an answer or no more time.
@@ -119,7 +127,9 @@ impl Shared {
     ) -> Result<T, Failure> {
         let mut lent = Lent(Some(self.pool.get().await?));
         let Some(client) = &lent.0 else { return Err(Failure::Again(SILENT.to_owned())) };
-        let prepared = self.prepared.get_or_try_init(|| schema::prepare(client, &self.chain)).await;
+        let may_make = self.may_make.load(Ordering::Relaxed);
+        let prepare = || schema::prepare(client, &self.chain, may_make);
+        let prepared = self.prepared.get_or_try_init(prepare).await;
         let answer = match prepared {
             Ok(()) => run(client).await,
             Err(failure) => Err(failure),

@@ -28,9 +28,17 @@ impl From<tokio_postgres::Error> for Failure {
         let text = text(&error);
         let Some(code) = error.code() else {
             // A column that does not hold what we put there; anything else without a code is about the connection.
-            return match text.contains("deserializing column") {
-                true => Self::Final(Error::Damaged(text)),
-                false => Self::Again(text),
+            return match &text {
+                text if text.contains("deserializing column") => {
+                    Self::Final(Error::Damaged(text.clone()))
+                }
+                // Nobody but us finds these two wrong.
+                text if text.contains("invalid peer certificate")
+                    || text.contains("invalid configuration") =>
+                {
+                    Self::Final(Error::Denied(text.clone()))
+                }
+                _ => Self::Again(text),
             };
         };
         match (code.code().get(..2).unwrap_or_default(), code) {
@@ -59,6 +67,7 @@ impl From<tokio_postgres::Error> for Failure {
             {
                 Self::Final(Error::Damaged(text))
             }
+            ("28" | "3D" | "42", _) => Self::Final(Error::Denied(text)),
             _ => Self::Final(Error::Unavailable(text)),
         }
     }

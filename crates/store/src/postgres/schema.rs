@@ -30,8 +30,11 @@ fn known() -> i64 {
 }
 
 /// Sees that the tables are there, are ours, and are not too new for us.
-pub(super) async fn prepare(client: &Client, chain: &Chain) -> Result<(), Failure> {
+pub(super) async fn prepare(client: &Client, chain: &Chain, may_make: bool) -> Result<(), Failure> {
     let mut found = look(client).await?;
+    if found.is_none() && !may_make {
+        return Err(Error::NotMade.into());
+    }
     if found.as_ref().is_none_or(|found| found.format < known()) {
         transaction(client, "BEGIN", migrate(client, chain)).await?;
         found = look(client).await?;
@@ -68,16 +71,20 @@ async fn migrate(client: &Client, chain: &Chain) -> Result<(), Failure> {
     // A step over many rows may take its time, and the others wait for it.
     client.batch_execute("SET LOCAL statement_timeout = 0").await?;
     client.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    // Also where it is there already, making it needs a right that its owner need not have.
+    let there = client.query_one("SELECT to_regnamespace($1) IS NOT NULL", &[&SCHEMA]).await?;
+    if !there.try_get::<_, bool>(0)? {
+        client.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}")).await?;
+    }
     client
-        .batch_execute(&format!(
-            "CREATE SCHEMA IF NOT EXISTS {SCHEMA};
-            CREATE TABLE IF NOT EXISTS settings (
+        .batch_execute(
+            "CREATE TABLE IF NOT EXISTS settings (
                 one boolean PRIMARY KEY DEFAULT true CHECK (one),
                 format bigint NOT NULL,
                 needs bigint NOT NULL,
                 key bytea NOT NULL
-            )"
-        ))
+            )",
+        )
         .await?;
     // Another process may have been here while we waited.
     let done = look(client).await?.map_or(0, |found| found.format);

@@ -20,6 +20,9 @@ const LATE_MAX: i64 = 1_000;
 pub(super) const ENDED: &str =
     "SELECT number, id FROM ended WHERE number > $1 ORDER BY number LIMIT $2";
 const PAGE: i64 = 10_000;
+/// A standby, or a server that somebody has closed for writing.
+const READ_ONLY: &str =
+    "SELECT current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()";
 
 /// What the last look has shown.
 #[derive(Debug, Default)]
@@ -108,6 +111,11 @@ pub(super) async fn keep_watch(shared: Arc<Shared>) {
 }
 
 async fn look(attempt: Attempt<'_>) -> Result<bool, Failure> {
+    let statement = attempt.client.prepare_cached(READ_ONLY).await?;
+    if attempt.client.query_one(&statement, &[]).await?.try_get::<_, bool>(0)? {
+        // The next connection may find another server.
+        return Err(Failure::Again("it can only be read".to_owned()));
+    }
     let from = attempt.shared.watch.upto() - LATE_MAX;
     let statement = attempt.client.prepare_cached(ENDED).await?;
     let mut ended = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     file: TokensOption,
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct TokensOption {
     /// Where tokens are kept, as hashes; otherwise in the store, where that is a PostgreSQL, or a file in the platform's
     /// state folder
@@ -63,17 +63,27 @@ impl TokensOption {
         if app.sessions().are_remote() {
             return Ok(TokenPlace::Store(app));
         }
-        let own = state_folder().map(|folder| TokenPlace::File(folder.join("tokens.json")));
+        let own = own_file().map(TokenPlace::File);
         own.ok_or_else(|| Refusal::Store {
             details: "there is no folder to keep tokens in".to_owned(),
             hint: Some("set HOME, or name a file with `--tokens FILE`".to_owned()),
         })
     }
 
+    /// The file of this user's, where it is there and others are used.
+    pub(crate) fn unused(&self, place: Option<&TokenPlace>) -> Option<PathBuf> {
+        let is_elsewhere = matches!(place, Some(TokenPlace::Store(_)));
+        own_file().filter(|file| is_elsewhere && file.exists())
+    }
+
     /// Whether they are wanted: a file was named, or there are some.
     pub(crate) fn are_wanted(&self, place: TokenPlace) -> Result<bool, Refusal> {
         Ok(self.tokens.is_some() || TokenList::new(place).is_there()?)
     }
+}
+
+fn own_file() -> Option<PathBuf> {
+    state_folder().map(|folder| folder.join("tokens.json"))
 }
 
 pub(crate) fn run(

@@ -73,10 +73,13 @@ pub(crate) fn call(
     caller: Caller,
     who: Who,
 ) -> Carried {
-    if !FOR_ALL.contains(&name)
-        && let Err(refusal) = who.needs(Right::Use, name, app.sessions().audit())
-    {
-        return refused(&refusal).into();
+    if !FOR_ALL.contains(&name) && who.right().is_some_and(|right| right != Right::Use) {
+        let about: About<'_> = serde_json::from_str(arguments.get()).unwrap_or_default();
+        let audit = app.sessions().audit();
+        if let Err(refusal) = who.needs_about(about.session_id.as_deref(), Right::Use, name, audit)
+        {
+            return refused(&refusal).into();
+        }
     }
     match name {
         "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
@@ -93,6 +96,13 @@ pub(crate) fn call(
         // The table of tools and this one are the same.
         _ => Outcome::Fault.into(),
     }
+}
+
+/// What somebody wants to do something to who may not.
+#[derive(Default, Deserialize)]
+struct About<'a> {
+    #[serde(rename = "sessionId", borrow)]
+    session_id: Option<Cow<'a, str>>,
 }
 
 fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(

@@ -102,6 +102,10 @@ pub(crate) fn from_store(error: &store::Error) -> Refusal {
             details: error.to_string(),
             hint: Some("nothing was lost; the same call may be made again".to_owned()),
         },
+        store::Error::Denied(_) => Refusal::Store {
+            details: error.to_string(),
+            hint: Some("see what `--store` says: the user, its password and its rights, the database, `sslmode`".to_owned()),
+        },
         store::Error::WrongKey => Refusal::Store {
             details: error.to_string(),
             hint: Some(

@@ -53,8 +53,7 @@ impl Open {
                 self.audit.decided(&decision, right, &about, is_approved);
             }
             Err(Error::Refused { refusal: refusal @ engine::Refusal::StrictGate, .. }) => {
-                self.audit.write(&Line {
-                    event: "refused",
+                self.audit.refused(&Line {
                     principal: Some(&decision.who),
                     right,
                     channel: Some(decision.channel),

@@ -28,8 +28,7 @@ pub(crate) enum TokenPlace {
 impl TokenPlace {
     /// What is there; none where nobody has made any. An error says why it cannot be used.
     pub(super) fn in_store(app: &App) -> Result<Option<Vec<Record>>, String> {
-        let read = store(app).and_then(|store| read(&store));
-        match read {
+        match read_if_any(app) {
             Ok(read) => read.map(|(_, text)| file::parse(&text)).transpose(),
             Err(refusal) => Err(refusal.to_string()),
         }
@@ -40,6 +39,14 @@ impl TokenPlace {
 fn read(store: &Store) -> Result<Option<(u64, String)>, Refusal> {
     let document = store.document(DOCUMENT).map_err(|error| from_store(&error))?;
     Ok(document.map(|Document { version, text }| (version, text)))
+}
+
+/// Whoever only looks makes no tables.
+fn read_if_any(app: &App) -> Result<Option<(u64, String)>, Refusal> {
+    match app.sessions().get_if_any()? {
+        Some(open) => read(open.sessions.store()),
+        None => Ok(None),
+    }
 }
 
 fn store(app: &App) -> Result<Store, Refusal> {
@@ -59,7 +66,7 @@ impl TokenList {
     pub(crate) fn is_there(&self) -> Result<bool, Refusal> {
         match &self.0 {
             TokenPlace::File(path) => Ok(path.exists()),
-            TokenPlace::Store(app) => Ok(read(&store(app)?)?.is_some()),
+            TokenPlace::Store(app) => Ok(read_if_any(app)?.is_some()),
         }
     }
 
@@ -117,7 +124,7 @@ impl TokenList {
                 let read = file::read(path).map_err(|why| self.unusable(&why))?;
                 Ok(read.map(|(records, _)| records).unwrap_or_default())
             }
-            TokenPlace::Store(app) => Ok(self.shared(&store(app)?)?.1),
+            TokenPlace::Store(app) => Ok(self.parsed(read_if_any(app)?)?.1),
         }
     }
 
@@ -145,8 +152,8 @@ impl TokenList {
     }
 
     /// The list in a store, and its version.
-    fn shared(&self, store: &Store) -> Result<(u64, Vec<Record>), Refusal> {
-        match read(store)? {
+    fn parsed(&self, read: Option<(u64, String)>) -> Result<(u64, Vec<Record>), Refusal> {
+        match read {
             Some((version, text)) => {
                 let records = file::parse(&text).map_err(|why| self.unusable(&why))?;
                 Ok((version, records))
@@ -161,7 +168,7 @@ impl TokenList {
         change: impl Fn(&mut Vec<Record>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         for _ in 0..TRIES_MAX {
-            let (version, mut records) = self.shared(store)?;
+            let (version, mut records) = self.parsed(read(store)?)?;
             let changed = change(&mut records)?;
             let text = file::text(records).map_err(|error| self.unusable(&error.to_string()))?;
             let replaced = store.replace_document(DOCUMENT, Document { version, text });

@@ -19,8 +19,9 @@ use crate::sessions::now;
 
 /// How often the file is looked at, at most.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long those of a store are good that cannot be asked.
-const KNOWN_FOR: Duration = Duration::from_secs(30);
+/// How long those of a store are good that cannot be asked: as long as the keys of an issuer. No session can be reached
+/// then, and nothing can be revoked there.
+const KNOWN_FOR: Duration = Duration::from_secs(60 * 60);
 /// A file that was written less than this before it was read is read once more.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 

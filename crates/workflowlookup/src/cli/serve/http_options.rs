@@ -1,19 +1,23 @@
 //! How to serve over HTTP: where, for whom, and who has to say who they are.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use clap::Args;
 use jsonwebtoken::Algorithm;
 use transport::Allowed;
 
 use crate::app::App;
-use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth};
+use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth, TokenPlace};
 use crate::cli::token::TokensOption;
 use crate::error::Refusal;
 use crate::server::http::Door;
 use crate::sessions::Gates;
 
 const HEADING: &str = "Over HTTP";
+/// How long a server waits for its store before it begins to listen.
+const START_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
@@ -142,7 +146,7 @@ impl HttpArguments {
         let place = self.tokens.place(|| app.clone());
         // Looked at from aside: what serves opens the store where it works.
         let are_wanted = match self.tokens.place(|| aside) {
-            Ok(place) => self.tokens.are_wanted(place),
+            Ok(place) => within(START_MAX, self.tokens.clone(), place),
             Err(_) => Ok(false),
         };
         if let Err(refusal) = &are_wanted {
@@ -153,6 +157,17 @@ impl HttpArguments {
         let is_open = oauth.is_none() && !are_wanted.as_ref().copied().unwrap_or(!is_local);
         if is_open && !is_local {
             return Err(open_to_all(address));
+        }
+        // Somebody has made them to be asked for.
+        if is_open && let Some(unused) = self.tokens.unused(place.as_ref().ok()) {
+            return Err(Refusal::InvalidParams {
+                details: format!("there are tokens in `{}`, and none in the store", unused.display()),
+                hint: Some(
+                    "use them with `--tokens FILE`, make new ones with `workflowlookup token new NAME --store …`, or say \
+                     that anybody may come in with `--insecure`"
+                        .to_owned(),
+                ),
+            });
         }
         // One that is not there yet may come.
         match (is_open, place) {
@@ -167,6 +182,22 @@ impl HttpArguments {
             (false, place) => Ok(Door::Asks(Authenticator::new(place.ok(), oauth)?)),
         }
     }
+}
+
+/// Whether tokens are wanted. Whoever waits for a server to start wants to hear of it.
+fn within(patience: Duration, tokens: TokensOption, place: TokenPlace) -> Result<bool, Refusal> {
+    if let TokenPlace::File(_) = place {
+        return tokens.are_wanted(place);
+    }
+    let (sender, looked) = sync_channel(1);
+    std::thread::spawn(move || {
+        // Nobody may wait for it any more.
+        let _ = sender.send(tokens.are_wanted(place));
+    });
+    looked.recv_timeout(patience).unwrap_or_else(|_| {
+        let details = "the store does not answer".to_owned();
+        Err(Refusal::Store { details, hint: None })
+    })
 }
 
 /// A port alone is one of this machine's, for nobody else.

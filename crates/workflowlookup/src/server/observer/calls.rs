@@ -24,6 +24,10 @@ pub(super) const CALL_TOOL: &str = "tools/call";
 const CODES: [i32; 10] =
     [-32000, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32021, -32602];
 
+/// The store cannot be used, and something else of ours went wrong.
+const STORE: i32 = -32006;
+const FAULT: i32 = -32603;
+
 #[derive(Debug)]
 pub(crate) struct Calls {
     counted: Vec<Counted>,
@@ -98,7 +102,9 @@ impl Calls {
                 counted.times.record(time);
             }
         }
-        if let (Ended::Refused, Some(code)) = (ended, code) {
+        if let (Ended::Refused | Ended::Fault, Some(code)) = (ended, code)
+            && code != FAULT
+        {
             let at = CODES.iter().position(|own| *own == code).unwrap_or(CODES.len());
             self.refused[at].fetch_add(1, Ordering::Relaxed);
         }
@@ -142,6 +148,8 @@ pub(super) fn ended(outcome: &Outcome) -> Ended {
         | Outcome::Prompt { .. }
         | Outcome::Completion { .. } => Ended::Ok,
         Outcome::Ask(_) => Ended::Asked,
+        // A store that cannot be used is nobody's fault but ours.
+        Outcome::Refused { error, .. } if error.code == STORE => Ended::Fault,
         Outcome::Blocks { is_error: true, .. }
         | Outcome::Refused { .. }
         | Outcome::BadArguments(_)
@@ -165,7 +173,7 @@ pub(super) fn code(outcome: &Outcome, revision: Option<Revision>) -> Option<i32>
             Some(-32602)
         }
         Outcome::Busy => Some(-32000),
-        Outcome::Fault => Some(-32603),
+        Outcome::Fault => Some(FAULT),
         _ => None,
     }
 }

@@ -24,6 +24,8 @@ const SHOWN_BYTES_MAX: usize = 8 * 1024;
 /// How many variables are, and how much of each.
 const VARIABLES_MAX: usize = 50;
 const VARIABLE_BYTES_MAX: usize = 400;
+/// What is wanted, for the audit log.
+const ANSWER: &str = "an answer to a question";
 /// The question's name, by which its answer is found.
 const QUESTION: &str = "gate";
 
@@ -90,6 +92,8 @@ fn form(session: &Session, submission: &Submission) -> Form {
 pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried, Refusal> {
     let asked = asked(&handing_in.open, answers, &handing_in.caller);
     let Some(asked) = asked.filter(|asked| asked.is_about(handing_in.gate())) else {
+        let HandingIn { open, id, who, .. } = &handing_in;
+        who.refused(ANSWER, Some(id), "it answers no question that they were asked", &open.audit);
         return Ok(not_ours().into());
     };
     let ruling = Ruling::of(answers.given.get(QUESTION));
@@ -110,13 +114,13 @@ pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller, who: &Who) -
         return not_ours().into();
     };
     let Some(asked) = asked(&open, answers, caller) else {
+        who.refused(ANSWER, None, "it answers no question that they were asked", &open.audit);
         return not_ours().into();
     };
     // They may have been let in on it when they were asked, and not any more.
-    let wanted = "settle";
     let is_theirs = who
-        .needs(Right::Use, wanted, &open.audit)
-        .and_then(|()| open.see(who, &asked.session, wanted));
+        .needs_about(Some(&asked.session), Right::Use, ANSWER, &open.audit)
+        .and_then(|()| open.see(who, &asked.session, ANSWER));
     if is_theirs.is_err() {
         return not_ours().into();
     }
@@ -149,7 +153,7 @@ fn decided(open: &Open, asked: &Asked, ruling: Ruling, who: &Who) -> Result<(), 
     if open.gates == Gates::Strict {
         // Also where the session itself would take it.
         let reason = engine::Refusal::StrictGate.to_string();
-        who.refused("settle", Some(&asked.session), &reason, &open.audit);
+        who.refused(ANSWER, Some(&asked.session), &reason, &open.audit);
         return Ok(());
     }
     let who_decides = who.name(open).to_owned();

@@ -26,7 +26,12 @@ pub(super) fn print(story: &Story, terminal: &mut Terminal) -> io::Result<()> {
         print_waiting(session, submission, terminal)?;
         terminal.styled(DIM, "  decide with:")?;
         for verb in ["approve", "reject"] {
-            terminal.line(&format!("    workflowlookup session {verb} {}", session.id))?;
+            let id = &session.id;
+            let line = match session.state.strict {
+                true => format!("POST /sessions/{id}/{verb}, with a token that may approve"),
+                false => format!("workflowlookup session {verb} {id}"),
+            };
+            terminal.line(&format!("    {line}"))?;
         }
     }
     if !session.state.context.is_empty() {
