@@ -55,7 +55,7 @@ pub fn rows(contestants: &Contestants, details: &mut Details) -> Vec<Row> {
             yardstick: "",
             figure: details.of(ours.name).idle.unwrap_or(f64::NAN),
             unit: Unit::Mebibytes,
-            limit: Limit::AtMost(9.0),
+            limit: Limit::AtMost(9.5),
         },
     ]
 }

@@ -13,15 +13,27 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_postgres::NoTls;
 
+/// Of the same shape as the product's, with the indexes that an append of its touches, but for the one of words.
 const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS raw_sessions (id text PRIMARY KEY, version bigint NOT NULL) WITH (fillfactor = 80);
-    CREATE TABLE IF NOT EXISTS raw_events (session text, version bigint, body text NOT NULL, PRIMARY KEY (session, version))";
-const BEGIN: &str = "INSERT INTO raw_sessions VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET version = raw_sessions.version
-    RETURNING version";
+    CREATE TABLE IF NOT EXISTS raw_sessions (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE \"C\" NOT NULL UNIQUE, status smallint NOT NULL,
+        step text, revision bigint NOT NULL, touched bigint NOT NULL, version bigint NOT NULL
+    ) WITH (fillfactor = 80);
+    CREATE TABLE IF NOT EXISTS raw_events (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session bigint NOT NULL, version bigint NOT NULL,
+        time bigint NOT NULL, kind text NOT NULL, revision bigint, body text NOT NULL
+    );
+    CREATE UNIQUE INDEX IF NOT EXISTS raw_by_version ON raw_events (session, version);
+    CREATE INDEX IF NOT EXISTS raw_by_revision ON raw_events (session, revision) WHERE revision IS NOT NULL";
+const BEGIN: &str =
+    "INSERT INTO raw_sessions (id, status, revision, touched, version) VALUES ($1, 0, 0, 0, 0)
+    ON CONFLICT (id) DO UPDATE SET version = raw_sessions.version RETURNING version";
 const APPEND: &str = "WITH head AS (
-        UPDATE raw_sessions SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING version
+        UPDATE raw_sessions SET step = 'part-0001', revision = $2 + 1, touched = $2, version = $2 + 1
+        WHERE id = $1 AND version = $2 RETURNING number
     )
-    INSERT INTO raw_events SELECT $1, version, $3 FROM head RETURNING version";
+    INSERT INTO raw_events (session, version, time, kind, revision, body)
+    SELECT number, $2 + 1, $2, 'accepted', $2, $3 FROM head RETURNING version";
 const CONNECTIONS: usize = 16;
 
 #[derive(Deserialize)]
