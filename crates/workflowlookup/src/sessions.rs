@@ -2,7 +2,7 @@
 //! The clock, randomness and the user's name come in here, and nowhere below.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Checker;
@@ -51,7 +51,9 @@ pub(crate) struct LazySessions {
     serving: Serving,
     tally: Arc<Tally>,
     audit: Arc<Audit>,
-    open: Mutex<Option<Arc<Open>>>,
+    open: OnceLock<Arc<Open>>,
+    /// Held by whoever opens them, which may take its time. Nobody else waits for that who does not need them.
+    opening: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,15 @@ impl LazySessions {
         serving: Serving,
     ) -> Self {
         let (audit, tally) = (Arc::new(audit), Arc::default());
-        Self { place, checker, serving, tally, audit, open: Mutex::default() }
+        Self {
+            place,
+            checker,
+            serving,
+            tally,
+            audit,
+            open: OnceLock::new(),
+            opening: Mutex::default(),
+        }
     }
 
     pub(crate) fn audit(&self) -> &Audit {
@@ -99,9 +109,12 @@ impl LazySessions {
     }
 
     fn open(&self) -> Result<Arc<Open>, Refusal> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = &*open {
-            return Ok(Arc::clone(open));
+        if let Some(open) = self.opened() {
+            return Ok(open);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = self.opened() {
+            return Ok(open);
         }
         let (place, key) = self.key()?;
         let chain_key = Some(key.for_chain());
@@ -126,8 +139,7 @@ impl LazySessions {
             audit: Arc::clone(&self.audit),
             gates: self.serving.gates,
         });
-        *open = Some(Arc::clone(&made));
-        Ok(made)
+        Ok(Arc::clone(self.open.get_or_init(|| made)))
     }
 
     /// What handshakes over HTTP are signed with.
@@ -182,14 +194,9 @@ impl LazySessions {
         session.is_some_and(|session| *session.owner == *who.owner(&open))
     }
 
-    /// If they have been opened already.
+    /// If they have been opened already. Whoever is opening them is not waited for.
     pub(crate) fn opened(&self) -> Option<Arc<Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The same, but whoever is opening them is not waited for.
-    pub(crate) fn opened_by_now(&self) -> Option<Arc<Open>> {
-        self.open.try_lock().ok()?.clone()
+        self.open.get().cloned()
     }
 
     pub(crate) fn tally(&self) -> &Tally {

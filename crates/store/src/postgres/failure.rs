@@ -67,7 +67,7 @@ impl From<tokio_postgres::Error> for Failure {
             {
                 Self::Final(Error::Damaged(text))
             }
-            ("28" | "3D" | "42", _) => Self::Final(Error::Denied(text)),
+            ("28" | "42", _) => Self::Final(Error::Denied(text)),
             _ => Self::Final(Error::Unavailable(text)),
         }
     }

@@ -48,7 +48,7 @@ impl Metrics {
     /// None were taken where there is no store yet.
     fn figures(&self) -> Figures {
         if self.store.get().is_none()
-            && let Some(open) = self.host.app().sessions().opened_by_now()
+            && let Some(open) = self.host.app().sessions().opened()
         {
             // Whoever was first has set the same.
             let _ = self.store.set(open.sessions.store().clone());

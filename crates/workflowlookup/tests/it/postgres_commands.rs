@@ -180,6 +180,12 @@ fn events(shown: &Value) -> &Vec<Value> {
 fn a_doctor_looks_at_the_server_too() {
     let database = Database::create().unwrap();
     let place = Place::storing(database.url());
+    let said = checks(&place.run(&["doctor", "--json"]), "sessions");
+    let kept = format!("there are no sessions yet; they will be kept in `{}`", database.url());
+    assert_eq!(said, [("ok".to_owned(), kept)]);
+    let tables = "select count(*) from pg_tables where schemaname = 'workflowlookup'";
+    assert_eq!(database.query(tables).unwrap().trim(), "0", "who only looks makes nothing");
+    assert_eq!(place.run(&["token", "new", "ann"]).status, 0);
     let done = place.run(&["doctor", "--json"]);
     let said = checks(&done, "sessions");
     assert_eq!(said, [("ok".to_owned(), format!("sessions are kept in `{}`", database.url()))]);

@@ -220,16 +220,16 @@ fn what_goes_wrong_with_us_is_an_error() {
     let read = json!({"uri": "session://00000000000000000000"});
     let request = json!({"jsonrpc": "2.0", "id": 9, "method": "resources/read", "params": read});
     agent.process.send(request.to_string());
-    assert_eq!(agent.process.receive().unwrap()["error"]["code"], -32603);
+    assert_eq!(agent.process.receive().unwrap()["error"]["code"], -32006);
     agent.end();
     let spans = collector.spans(2);
     let started = named(&spans, "tools/call workflow_start")[0];
     assert_eq!(started.0["status"], json!({"code": 2, "message": "Storage error"}));
     assert_eq!(started.attribute("workflowlookup.code"), Some("-32006"));
     let read = named(&spans, "resources/read")[0];
-    assert_eq!(read.0["status"], json!({"code": 2, "message": "Internal error"}));
-    assert_eq!(read.attribute("rpc.response.status_code"), Some("-32603"));
-    assert_eq!(read.attribute("error.type"), Some("-32603"));
+    assert_eq!(read.0["status"], json!({"code": 2, "message": "Storage error"}));
+    assert_eq!(read.attribute("rpc.response.status_code"), Some("-32006"));
+    assert_eq!(read.attribute("error.type"), Some("-32006"));
     assert_eq!(read.attribute("workflowlookup.outcome"), Some("fault"));
 }
 

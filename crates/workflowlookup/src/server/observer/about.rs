@@ -193,9 +193,9 @@ impl About {
         }
         // What is refused is no error of ours, unless we could not.
         let error = match (ended, code) {
-            (Ended::Fault, _) => Some("Internal error"),
             (_, Some(-32000)) => Some("Server busy"),
             (_, Some(-32006)) => Some("Storage error"),
+            (Ended::Fault, _) => Some("Internal error"),
             _ => None,
         };
         // A tool as a method of its own says everything in one word.

@@ -102,7 +102,7 @@ fn a_server_waits_for_its_store_to_come() {
 fn a_server_with_another_key_is_not_ready() {
     let database = Database::create().unwrap();
     let first = Place::storing(database.url());
-    assert_eq!(first.run(&["session", "list"]).status, 0);
+    assert_eq!(first.run(&["token", "new", "ann"]).status, 0);
     let other = Place::storing(database.url());
     other.write("workflows/long-one.json", LONG);
     let server = unasked(&other);
