@@ -193,6 +193,19 @@ fn a_doctor_looks_at_the_server_too() {
     assert_eq!(level, "ok", "{answered}");
 }
 
+/// Tokens were made to be asked for, and are not where they are looked for.
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn tokens_that_are_not_used_are_told_of() {
+    let database = Database::create().unwrap();
+    let place = Place::storing(database.url());
+    let own = place.home().join(".local/state/workflowlookup/tokens.json");
+    assert_eq!(place.run(&["token", "new", "ann", "--tokens", own.to_str().unwrap()]).status, 0);
+    let refused = place.run(&["serve", "--http", "127.0.0.1:0"]);
+    assert_eq!(refused.status, 1, "{}", refused.shown());
+    assert!(refused.stderr.contains("none in the store"), "{}", refused.shown());
+}
+
 /// What a doctor says of something: how bad it is, and what.
 fn checks(done: &Done, about: &str) -> Vec<(String, String)> {
     let checks = done.json()["checks"].as_array().unwrap().clone();

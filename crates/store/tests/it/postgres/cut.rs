@@ -138,3 +138,31 @@ fn a_watched_server_is_known_to_be_away() {
     cut.set(Flow::Pass);
     wait_until(|| !store.is_away());
 }
+
+/// Such as a standby.
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn a_server_that_can_only_be_read_is_away() {
+    let (database, cut, store, _witness) = prepare();
+    store.keep_watch();
+    wait_until(|| !store.is_away());
+    let read_only = |is: &str| {
+        let name = database.name();
+        let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {is}");
+        // The next connections are so.
+        private_postgres::query(
+            &database.url(),
+            &format!("SET transaction_read_only = off; {sql}"),
+        )
+        .unwrap();
+        cut.refuse();
+        cut.set(Flow::Pass);
+    };
+    read_only("on");
+    wait_until(|| store.is_away());
+    let error = store.append_now(append("a", 1)).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    read_only("off");
+    wait_until(|| !store.is_away());
+    assert_eq!(store.append_now(append("a", 1)), Ok(2));
+}

@@ -65,3 +65,34 @@ fn what_cannot_be_reached_is_said() {
         "the store cannot be used now: database \"nowhere\" does not exist"
     );
 }
+
+/// Somebody who may make nothing in the database works in a schema that was made for them.
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn a_schema_that_somebody_else_has_made_is_enough() {
+    let database = Database::create().unwrap();
+    let role = format!("lowly_{}", database.name());
+    database.query(&format!("CREATE ROLE {role} LOGIN")).unwrap();
+    let url = database.url().replace("postgres@", &format!("{role}@"));
+    let error = open(url.as_ref()).create_now(session("a")).unwrap_err();
+    assert!(matches!(error, Error::Denied(_)), "{error}");
+    database.query(&format!("CREATE SCHEMA workflowlookup AUTHORIZATION {role}")).unwrap();
+    let store = open(url.as_ref());
+    store.create_now(session("a")).unwrap();
+    assert_sound(&store, "a");
+    drop(store);
+    database.query(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).unwrap();
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn who_only_looks_makes_nothing() {
+    let database = Database::create().unwrap();
+    let address = store::Address::parse(&database.url()).unwrap();
+    let looking = Store::looking(&address, Some(Key::new([8; 32])), 1).unwrap();
+    assert_eq!(looking.is_made(), Ok(false));
+    assert_eq!(looking.meta("a"), Err(Error::NotMade));
+    let store = open(&place(&database));
+    store.create_now(session("a")).unwrap();
+    assert_eq!(looking.is_made(), Err(Error::WrongKey), "another one was first");
+}

@@ -55,6 +55,15 @@ fn neither_the_command_line_nor_a_client_decides_in_a_strict_session() {
     let decided = approver.endpoint("POST", &format!("/sessions/{session}/approve"), &Value::Null);
     assert_eq!(decided.head.status, 200, "{decided:?}");
     assert_eq!(decided.json()["currentStep"], "file-it");
+    // Who has lost the answer makes the same call again; another ruling is another matter.
+    let again = |ruling: &str, body: &Value| {
+        approver.endpoint("POST", &format!("/sessions/{session}/{ruling}"), body)
+    };
+    assert_eq!(again("approve", &Value::Null).json(), decided.json());
+    assert_eq!(again("approve", &json!({"version": version})).json(), decided.json());
+    assert_eq!(again("approve", &json!({"version": version - 1})).head.status, 409);
+    assert_eq!(again("approve", &json!({"reason": "another"})).head.status, 409);
+    assert_eq!(again("reject", &Value::Null).head.status, 409);
     let shown = house.place.run(&["session", "show", &session]).stdout;
     assert!(shown.contains("approved by approver with a token"), "{shown}");
 }
