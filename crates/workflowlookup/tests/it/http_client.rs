@@ -311,6 +311,8 @@ impl Connection {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::ErrorKind::TimedOut.into())
             }
+            // A read with a limit is not taken up again by the system when a child of ours has ended meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.read(until),
             Err(error) => Err(error),
         }
     }
