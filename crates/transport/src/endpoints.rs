@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::answer::{self, Refused};
 use crate::host::{Host, Principal};
 use crate::post::is_json;
 use crate::probes;
-use crate::service::{Service, allow_origin, check_headers, preflight};
+use crate::service::{Service, allow_origin, check_headers, method_name, preflight};
 
 /// A request to an endpoint of the host's own.
 #[derive(Debug)]
@@ -50,13 +50,7 @@ pub(crate) async fn endpoint<H: Host>(
         return probes::nothing().await;
     }
     let begun = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
-    let method = match parts.method {
-        Method::POST => "POST",
-        Method::GET => "GET",
-        Method::DELETE => "DELETE",
-        Method::OPTIONS => "OPTIONS",
-        _ => "other",
-    };
+    let method = method_name(&parts.method);
     let mut who = None;
     let served = match (check_headers(&parts.headers), method) {
         (Err(refused), _) => Err(refused),

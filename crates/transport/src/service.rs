@@ -273,15 +273,20 @@ pub(crate) fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let method = match parts.method {
+/// For logs and metrics, where nothing stands that a client has made up.
+pub(crate) fn method_name(method: &Method) -> &'static str {
+    match *method {
         Method::POST => "POST",
         Method::GET => "GET",
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "other",
-    };
+    }
+}
+
+async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let method = method_name(&parts.method);
     let begun = tracing::enabled!(tracing::Level::INFO).then(Instant::now);
     let mut principal = None;
     let served = match (check_headers(&parts.headers), method) {
