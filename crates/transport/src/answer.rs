@@ -45,6 +45,8 @@ pub(crate) enum Refused {
     Draining,
     NoSession,
     UnknownSession,
+    /// A good one, of somebody else's. They hear what they would of one that is not.
+    ForeignSession,
     BadLastEvent,
     HeadersTooLarge,
     /// A header that must not stand twice.
@@ -93,7 +95,7 @@ impl Refused {
             Self::TooSlow => "too_slow",
             Self::Busy => "busy",
             Self::Draining => "draining",
-            Self::UnknownSession => "unknown_session",
+            Self::UnknownSession | Self::ForeignSession => "unknown_session",
             Self::NobodyAsked => "nobody_asked",
         }
     }
@@ -178,7 +180,7 @@ impl Refused {
                 "the header `Mcp-Session-Id` is missing; send `initialize` first, or the `_meta` and headers of a \
                  revision without handshake",
             ),
-            Self::UnknownSession => (
+            Self::UnknownSession | Self::ForeignSession => (
                 StatusCode::NOT_FOUND,
                 "this `Mcp-Session-Id` is not good, or not any more; begin again with `initialize`",
             ),

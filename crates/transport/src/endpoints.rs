@@ -35,6 +35,8 @@ pub struct EndpointAnswer {
     pub status: u16,
     /// JSON; none where there is nothing to say.
     pub body: Option<String>,
+    /// The methods that it does know, where it does not know this one.
+    pub allow: Option<&'static str>,
 }
 
 /// How much of a path is logged.
@@ -64,6 +66,14 @@ pub(crate) async fn endpoint<H: Host>(
             }
         },
     };
+    let refused = match &served {
+        Err(refused) => Some(refused.kind()),
+        // The host has looked at what they may do.
+        Ok(response) => (response.status() == StatusCode::FORBIDDEN).then_some("not_allowed"),
+    };
+    if let Some(kind) = refused {
+        service.metrics.refused(kind);
+    }
     let mut response = served.unwrap_or_else(Refused::response);
     let status = response.status().as_u16();
     service.metrics.responded(method, status);
@@ -113,11 +123,16 @@ async fn carry_out<H: Host>(
     });
     let answered = work.await.ok().and_then(Result::ok).unwrap_or_else(|| {
         let error = json!({"code": -32603, "message": "Internal error"});
-        EndpointAnswer { status: 500, body: Some(json!({"error": error}).to_string()) }
+        let body = Some(json!({"error": error}).to_string());
+        EndpointAnswer { status: 500, body, allow: None }
     });
     let status = StatusCode::from_u16(answered.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok(match answered.body {
+    let mut response = match answered.body {
         Some(body) => answer::with_text(status, "application/json", body),
         None => answer::empty(status),
-    })
+    };
+    if let Some(methods) = answered.allow {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    }
+    Ok(response)
 }

@@ -58,11 +58,20 @@ pub trait Host: Send + Sync + 'static {
 
     /// Answers a request to one of them, on a thread that may wait.
     fn answer(&self, _request: EndpointRequest) -> EndpointAnswer {
-        EndpointAnswer { status: 404, body: None }
+        EndpointAnswer { status: 404, body: None, allow: None }
     }
 
-    /// Somebody is not let in, or calls us by a name or from a page that is not allowed.
-    fn turned_away(&self, _method: &str, _path: &str, _status: u16, _reason: &str) {}
+    /// Somebody is not let in, or calls us by a name or from a page that is not allowed, or somebody whom we know goes on
+    /// with what is another's.
+    fn turned_away(
+        &self,
+        _method: &str,
+        _path: &str,
+        _status: u16,
+        _reason: &str,
+        _principal: Option<&Principal>,
+    ) {
+    }
 
     /// A handshake was ended before its time: for processes that share a memory to tell one another. The time is in
     /// milliseconds since 1970.

@@ -152,7 +152,7 @@ impl<H: Host> Service<H> {
         admitted.inspect_err(|refused| {
             let (status, reason) = refused.words();
             let (method, path) = (parts.method.as_str(), parts.uri.path());
-            self.host.turned_away(method, path, status.as_u16(), &reason);
+            self.host.turned_away(method, path, status.as_u16(), &reason, None);
         })
     }
 
@@ -165,7 +165,10 @@ impl<H: Host> Service<H> {
         let token = headers.get(SESSION).ok_or(Refused::NoSession)?;
         let had = self.signer.verify(token.as_bytes(), now()).ok_or(Refused::UnknownSession)?;
         let is_own = had.principal.as_deref() == principal.map(|principal| &*principal.name);
-        if !is_own || self.ended().has(&had.id) || self.host.has_ended(had.id) {
+        if !is_own {
+            return Err(Refused::ForeignSession);
+        }
+        if self.ended().has(&had.id) || self.host.has_ended(had.id) {
             return Err(Refused::UnknownSession);
         }
         Ok(had)
@@ -308,6 +311,10 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
     };
     if let Err(refused) = &served {
         service.metrics.refused(refused.kind());
+    }
+    if matches!(served, Err(Refused::ForeignSession)) {
+        let reason = "the `Mcp-Session-Id` is somebody else's";
+        service.host.turned_away(method, parts.uri.path(), 404, reason, principal.as_ref());
     }
     let reason = served.as_ref().err().filter(|_| begun.is_some()).map(Refused::details);
     let mut response = served.unwrap_or_else(Refused::response);

@@ -27,6 +27,8 @@ const TEXT_BYTES_MAX: usize = 500;
 #[derive(Debug)]
 pub(crate) struct Audit {
     place: Place,
+    /// Somebody has said where.
+    is_named: bool,
     has_warned: AtomicBool,
     bounded: Mutex<Bounded>,
 }
@@ -88,19 +90,38 @@ pub(crate) struct Line<'a> {
     pub(crate) left_out: Option<u64>,
 }
 
+/// A log that was asked for, and cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the audit log `{}` cannot be written: {error}", path.display())]
+pub(crate) struct Unusable {
+    path: PathBuf,
+    error: io::Error,
+}
+
 impl Audit {
     /// Where the option says, or the environment, or in the state folder. `-` is standard error.
     pub(crate) fn choose(option: Option<&Path>) -> Self {
         let named = option.map(Path::to_owned).or_else(|| {
             std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
         });
+        let is_named = named.is_some();
         let place = match named.or_else(|| state_folder().map(|folder| folder.join("audit.jsonl")))
         {
             Some(path) if path == Path::new("-") => Place::StandardError,
             Some(path) => Place::File(path),
             None => Place::Nowhere,
         };
-        Self { place, has_warned: AtomicBool::new(false), bounded: Mutex::default() }
+        Self { place, is_named, has_warned: AtomicBool::new(false), bounded: Mutex::default() }
+    }
+
+    /// Whether it can be written where somebody wants it: better known before anything has happened.
+    pub(crate) fn check(&self) -> Result<(), Unusable> {
+        match &self.place {
+            Place::File(path) if self.is_named => {
+                append_to(path, "").map_err(|error| Unusable { path: path.clone(), error })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn write(&self, line: &Line<'_>) {

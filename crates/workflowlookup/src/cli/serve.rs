@@ -75,6 +75,12 @@ pub(crate) fn run(
     let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
     let serving = Serving { connections, gates: arguments.http.gates };
     let app = sources.serving(serving);
+    app.sessions().audit().check().map_err(|unusable| Refusal::InvalidParams {
+        details: unusable.to_string(),
+        hint: Some(
+            "name a file for --audit-log that may be created or appended to, or `-`".to_owned(),
+        ),
+    })?;
     let chosen = arguments.http.choose(&app, sources.unloaded())?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());

@@ -44,11 +44,12 @@ pub(super) fn answer(
         (Some(Endpoint::Token { name }), "DELETE") => {
             tokens::revoke(who, tokens, &name, &wanted, audit)
         }
-        (Some(_), _) => {
+        (Some(endpoint), _) => {
             let details = format!("`{path}` does not know `{method}`");
             let error =
                 json!({"code": -32600, "message": "Invalid request", "data": {"details": details}});
-            return with_status(405, Some(json!({"error": error})));
+            let refused = with_status(405, Some(json!({"error": error})));
+            return EndpointAnswer { allow: Some(endpoint.methods()), ..refused };
         }
         (None, _) => return with_status(404, None),
     };
@@ -77,6 +78,15 @@ impl<'a> Endpoint<'a> {
         };
         parts.next().is_none().then_some(found)
     }
+
+    /// As the header `Allow` names them.
+    fn methods(&self) -> &'static str {
+        match self {
+            Self::Decide { .. } => "POST",
+            Self::Tokens => "GET, POST",
+            Self::Token { .. } => "DELETE",
+        }
+    }
 }
 
 /// A name as it was before somebody wrote it into an address.
@@ -97,7 +107,7 @@ fn plain(text: &str) -> Option<String> {
 }
 
 fn with_status(status: u16, body: Option<Value>) -> EndpointAnswer {
-    EndpointAnswer { status, body: body.map(|body| body.to_string()) }
+    EndpointAnswer { status, body: body.map(|body| body.to_string()), allow: None }
 }
 
 /// A body, where there is one.

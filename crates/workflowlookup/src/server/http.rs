@@ -360,6 +360,15 @@ impl Adapter {
     }
 }
 
+/// Whoever asks for something else than a call.
+fn caller(principal: Option<&Principal>) -> Caller {
+    Caller {
+        principal: Some(principal.map_or(ANYBODY.into(), |it| Arc::clone(&it.name))),
+        scope: principal.map(|it| Arc::clone(&it.scope)),
+        ..Caller::default()
+    }
+}
+
 impl transport::Host for Adapter {
     fn server(&self) -> Arc<Server> {
         self.host.server()
@@ -431,23 +440,27 @@ impl transport::Host for Adapter {
     }
 
     fn answer(&self, request: EndpointRequest) -> EndpointAnswer {
-        let caller = Caller {
-            principal: Some(
-                request.principal.as_ref().map_or(ANYBODY.into(), |it| Arc::clone(&it.name)),
-            ),
-            scope: request.principal.as_ref().map(|it| Arc::clone(&it.scope)),
-            ..Caller::default()
-        };
         let tokens = self.door.authenticator().and_then(Authenticator::token_list);
-        match Who::of(&caller) {
+        match Who::of(&caller(request.principal.as_ref())) {
             Some(who) => endpoints::answer(self.host.app(), &request, &who, tokens),
-            None => EndpointAnswer { status: 500, body: None },
+            None => EndpointAnswer { status: 500, body: None, allow: None },
         }
     }
 
-    fn turned_away(&self, method: &str, path: &str, status: u16, reason: &str) {
+    fn turned_away(
+        &self,
+        method: &str,
+        path: &str,
+        status: u16,
+        reason: &str,
+        principal: Option<&Principal>,
+    ) {
         let audit = self.host.app().sessions().audit();
-        audit.turned_away(&format!("{method} {path}"), status, reason);
+        let wanted = format!("{method} {path}");
+        match principal.and_then(|principal| Who::of(&caller(Some(principal)))) {
+            Some(who) => who.refused(&wanted, None, reason, audit),
+            None => audit.turned_away(&wanted, status, reason),
+        }
     }
 
     /// Where there is no store there is nothing that processes share, and none is made for this.

@@ -4,8 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::house::House;
 use crate::Place;
-use crate::agent::{Agent, LETTER, advance};
+use crate::agent::{Agent, Era, LETTER, advance};
 
 fn waiting(place: &Place) -> String {
     place.write("workflows/letter.json", LETTER);
@@ -60,5 +61,36 @@ fn it_can_be_somewhere_else_and_holds_nobody_up() {
         done.stderr.contains("the audit log `workflows` cannot be written"),
         "{}",
         done.shown()
+    );
+}
+
+#[test]
+fn a_server_does_not_begin_without_the_log_that_was_asked_for() {
+    let place = Place::new();
+    place.write("workflows/letter.json", LETTER);
+    for serving in [&["serve"][..], &["serve", "--http", "127.0.0.1:0"]] {
+        let done = place.run(&[serving, &["--audit-log", "workflows"]].concat());
+        assert_eq!(done.status, 1, "{}", done.shown());
+        assert!(
+            done.stderr.contains("the audit log `workflows` cannot be written"),
+            "{}",
+            done.shown()
+        );
+        assert!(done.stderr.contains("--audit-log"), "{}", done.shown());
+    }
+}
+
+#[test]
+fn whoever_goes_on_with_another_s_handshake_is_named() {
+    let house = House::open("asking");
+    let owner = house.client(Some("owner"), Era::Legacy);
+    let mut other = house.client(Some("other"), Era::Legacy);
+    other.carry(&owner);
+    assert_eq!(other.call("workflow_list", &json!({})).head.status, 404);
+    let line = house.audit().pop().unwrap();
+    let told = ["event", "principal", "right", "wanted", "reason"].map(|name| line[name].clone());
+    assert_eq!(
+        told,
+        ["refused", "other", "use", "POST /mcp", "the `Mcp-Session-Id` is somebody else's"]
     );
 }

@@ -147,3 +147,34 @@ fn tokens_are_managed_by_who_may() {
     assert_eq!(noted("tokenMade"), [json!("boss"), json!("anna@example.com"), json!("approve")]);
     assert_eq!(noted("tokenRevoked"), [json!("boss"), json!("anna@example.com"), Value::Null]);
 }
+
+#[test]
+fn refusals_are_counted_and_say_which_methods_there_are() {
+    let house = House::open("asking");
+    let owner = house.client(Some("owner"), Era::Modern);
+    let refused = || {
+        let page = owner.send(Request::new("GET", "/metrics"));
+        let page = String::from_utf8(page.body).unwrap();
+        let of_kind = |kind: &str| {
+            let name = format!("workflowlookup_http_refusals_total{{kind=\"{kind}\"}} ");
+            page.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap()
+        };
+        (of_kind("not_allowed"), of_kind("not_authenticated"))
+    };
+    let before = refused();
+    assert_eq!(owner.endpoint("GET", "/tokens", &Value::Null).head.status, 403);
+    assert_eq!(owner.endpoint("POST", "/sessions/a/approve", &json!({})).head.status, 403);
+    let nobody = Request::new("GET", "/tokens").send(house.server.address).unwrap();
+    assert_eq!(nobody.head.status, 401);
+    assert_eq!(refused(), (before.0 + 2, before.1 + 1));
+
+    for (method, path, allowed) in [
+        ("DELETE", "/tokens", "GET, POST"),
+        ("GET", "/tokens/owner", "DELETE"),
+        ("GET", "/sessions/a/reject", "POST"),
+    ] {
+        let response = owner.endpoint(method, path, &Value::Null);
+        assert_eq!(response.head.status, 405);
+        assert_eq!(response.head.header("Allow"), Some(allowed), "{method} {path}");
+    }
+}
