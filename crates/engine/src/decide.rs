@@ -8,7 +8,7 @@ use crate::check::{Checker, variables_at};
 use crate::command::Command;
 use crate::event::{Channel, Decision, Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
-use crate::next::{Ids, Keeper, Next, find, is_confirmed, named_bodies};
+use crate::next::{Found, Ids, Keeper, find, is_confirmed, named_bodies};
 use crate::refusal::Refusal;
 use crate::state::State;
 
@@ -46,7 +46,7 @@ pub fn decide(
             let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
             check_channel(state, &decision)?;
             check_reason(decision.reason.as_deref())?;
-            let loops = current(workflow, state)?.state.unwrap_or_default();
+            let loops = current(workflow, state)?.state;
             let place = place_after(workflow, state, loops, submission)?;
             Ok(Some(Event::Approved { decision, place }))
         }
@@ -71,13 +71,12 @@ pub fn decide(
     }
 }
 
-/// The current step and what the agent should know about it.
-pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Next<'a>, Refusal> {
+/// The current step.
+pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Found<'a>, Refusal> {
     let loops = state.loops.clone();
     let completed = Ids::new(&state.completed);
     let found = find(workflow, &completed, loops, &state.context, Keeper::Session)?;
-    let step = found.step.as_ref().map(|step| step.id);
-    if step != state.step.as_deref() {
+    if found.step.map(|step| &*step.id) != state.step.as_deref() {
         let details =
             "the session stands where this version of the program would not go".to_owned();
         return Err(Refusal::BadState { details });
@@ -94,7 +93,7 @@ fn start(
     check_context(&context)?;
     let none = Ids::new::<String>(&[]);
     let first = find(workflow, &none, LoopState::default(), &context, Keeper::Session)?;
-    let place = Place { step: first.step.map(|step| step.id.to_owned()), ..Place::default() };
+    let place = Place { step: first.step.map(|step| step.id.to_string()), ..Place::default() };
     let workflow_id = workflow.id.to_string();
     let (forked_from, gated) = (None, Vec::new());
     Ok(Event::Started { workflow_id, goal, context, forked_from, gated, strict, place })
@@ -121,7 +120,8 @@ fn advance(
     let context = merged(state, &submission);
     check_context(&context)?;
     let now = current(workflow, state)?;
-    let loops = now.state.unwrap_or_default();
+    let requires_confirmation = now.requires_confirmation();
+    let loops = now.state;
     let Submission { step, output, .. } = &submission;
     let verdict = checker.check_within(workflow, step, output, &loops, &context)?;
     if !verdict.valid {
@@ -131,7 +131,7 @@ fn advance(
     let confirmation = workflow.step(step).and_then(Step::require_confirmation);
     let variables = variables_at(workflow, step, &loops, &context)?;
     let is_gated = state.gated.contains(step);
-    if is_gated || now.guidance.requires_confirmation || is_confirmed(confirmation, &variables) {
+    if is_gated || requires_confirmation || is_confirmed(confirmation, &variables) {
         return Ok(Some(Event::Submitted { submission }));
     }
     let place = place_after(workflow, state, loops, &submission)?;
@@ -157,7 +157,7 @@ fn place_after(
     let all: Vec<&str> = before.chain(completed.iter().map(String::as_str)).collect();
     let context = merged(state, submission);
     let next = find(workflow, &Ids::new(&all), loops.clone(), &context, Keeper::Session)?;
-    let step = next.step.map(|step| step.id.to_owned());
+    let step = next.step.map(|step| step.id.to_string());
     Ok(Place { step, completed, loops })
 }
 

@@ -4,10 +4,10 @@
 use serde::Serialize;
 use workflow::Variables;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
-use workflow::definition::{LoopStep, PlainStep};
+use workflow::definition::LoopStep;
 use workflow::template::fill;
 
-use crate::next::{End, Keeper, Note, Running, Search, What, is_confirmed};
+use crate::next::{End, Found, Keeper, Note, Running, What, is_confirmed};
 
 /// The room that a prompt begins with.
 const PROMPT_BYTES: usize = 2048;
@@ -23,13 +23,13 @@ pub struct Guidance<'a> {
     pub validation_criteria: Vec<&'a str>,
 }
 
-pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) -> Guidance<'a> {
+pub(crate) fn compose<'a>(found: &Found<'a>) -> Guidance<'a> {
     // Few prompts are longer, and growing costs more than a little too much room.
     let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: Vec::new() };
-    for note in &search.notes {
-        prompt.paragraph(&describe(note, search.keeper));
+    for note in &found.notes {
+        prompt.paragraph(&describe(note, found.keeper));
     }
-    let Some(step) = step else {
+    let Some(step) = found.step else {
         prompt.paragraph("The workflow is complete: every step is done or does not apply.");
         return Guidance {
             prompt: prompt.text,
@@ -38,8 +38,8 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
             validation_criteria: Vec::new(),
         };
     };
-    let variables = &search.variables;
-    for running in &search.running {
+    let variables = &found.variables;
+    for running in &found.running {
         prompt.paragraph(&iteration(running));
     }
     if let Some(role) = &step.agent_role {
@@ -71,10 +71,10 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
         }
     }
     let mut requires_confirmation = false;
-    for running in search.running.iter().filter(|running| running.confirms) {
+    for running in found.running.iter().filter(|running| running.confirms) {
         requires_confirmation = true;
         let id = &running.step.id;
-        prompt.paragraph(&match search.keeper {
+        prompt.paragraph(&match found.keeper {
             Keeper::Agent => {
                 format!("Before you begin, have a person confirm that loop `{id}` shall run.")
             }
@@ -85,12 +85,12 @@ pub(crate) fn compose<'a>(search: &Search<'a, '_>, step: Option<&'a PlainStep>) 
     }
     if is_confirmed(step.require_confirmation.as_ref(), variables) {
         requires_confirmation = true;
-        prompt.paragraph(match search.keeper {
+        prompt.paragraph(match found.keeper {
             Keeper::Agent => "Have a person confirm the result before you go on.",
             Keeper::Session => "A person confirms the result before the session goes on.",
         });
     }
-    if !search.running.is_empty() && search.keeper == Keeper::Agent {
+    if !found.running.is_empty() && found.keeper == Keeper::Agent {
         prompt.paragraph(&format!(
             "When this step is done, ask for the next one with the `state` of this answer merged into \
              `context`, and leave `{}` out of `completedSteps`.",

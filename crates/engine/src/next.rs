@@ -59,7 +59,7 @@ pub fn next<'a, Id: AsRef<str>>(
     let completed = Ids::new(completed);
     check_ids(workflow, &completed, current)?;
     let state = LoopState::of(workflow, context)?;
-    find(workflow, &completed, state, context, Keeper::Agent)
+    Ok(find(workflow, &completed, state, context, Keeper::Agent)?.next())
 }
 
 /// Who keeps track of what is done, and so who has to be told about it.
@@ -76,7 +76,7 @@ pub(crate) fn find<'a>(
     state: LoopState,
     context: &'a Context,
     keeper: Keeper,
-) -> Result<Next<'a>, Refusal> {
+) -> Result<Found<'a>, Refusal> {
     let mut search = Search {
         workflow,
         completed,
@@ -97,13 +97,41 @@ pub(crate) fn find<'a>(
         }
     }
     let step = search.first(top, Done::Reported { ids: completed, met: 0 })?;
-    let guidance = compose(&search, step);
-    Ok(Next {
-        step: step.map(StepView::of),
-        guidance,
-        is_complete: step.is_none(),
-        state: Some(search.state).filter(|state| !state.loops.is_empty()),
-    })
+    let Search { state, variables, running, notes, .. } = search;
+    Ok(Found { step, state, variables, running, notes, keeper })
+}
+
+/// What a search came to. What an agent reads about it is only made for an agent.
+pub(crate) struct Found<'a> {
+    /// None where the workflow is complete.
+    pub(crate) step: Option<&'a PlainStep>,
+    /// Where the loops stand then.
+    pub(crate) state: LoopState,
+    pub(crate) variables: Variables<'a>,
+    /// The loops around the step, outermost first.
+    pub(crate) running: Vec<Running<'a>>,
+    pub(crate) notes: Vec<Note<'a>>,
+    pub(crate) keeper: Keeper,
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn next(self) -> Next<'a> {
+        let guidance = compose(&self);
+        let Self { step, state, .. } = self;
+        Next {
+            step: step.map(StepView::of),
+            guidance,
+            is_complete: step.is_none(),
+            state: Some(state).filter(|state| !state.loops.is_empty()),
+        }
+    }
+
+    /// A person has to confirm it, or that a loop begins with it.
+    pub(crate) fn requires_confirmation(&self) -> bool {
+        let confirmation = self.step.and_then(|step| step.require_confirmation.as_ref());
+        self.running.iter().any(|running| running.confirms)
+            || is_confirmed(confirmation, &self.variables)
+    }
 }
 
 impl<'a> StepView<'a> {

@@ -37,7 +37,7 @@ pub struct Waiting<'a> {
 const REASON: &str = "a person has to confirm the output of this step";
 
 pub fn view<'a>(workflow: &'a Workflow, state: &'a State) -> Result<View<'a>, Refusal> {
-    let Next { step, mut guidance, is_complete, .. } = current(workflow, state)?;
+    let Next { step, mut guidance, is_complete, .. } = current(workflow, state)?.next();
     guidance.requires_confirmation |=
         step.as_ref().is_some_and(|step| state.gated.iter().any(|gated| gated == step.id));
     let waiting = state.waiting.as_ref();
