@@ -18,6 +18,8 @@ const AGENTS: usize = 64;
 const REPLICAS: usize = 3;
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_secs(3);
+/// To PostgreSQL, of all replicas together: it is one machine, however many ask.
+const CONNECTIONS: usize = 16;
 /// Of each call, in the rows that compare a full store with an empty one.
 const FULL_ROUNDS: usize = 300;
 /// Finished sessions in the store that is full.
@@ -59,8 +61,18 @@ fn write_workflow(folder: &Path) {
     std::fs::write(workflows.join("way.json"), definition.to_string()).expect("a workflow");
 }
 
-fn replica(programs: &Programs, folder: &Path, url: &str) -> Listening {
-    let arguments = ["serve", "--http", "127.0.0.1:0", "--no-bundled", "--store", url];
+fn replica(programs: &Programs, folder: &Path, url: &str, connections: usize) -> Listening {
+    let connections = connections.to_string();
+    let arguments = [
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--no-bundled",
+        "--store",
+        url,
+        "--store-connections",
+        &connections,
+    ];
     Listening::start_with(&programs.product, &arguments, folder, &[("WORKFLOWLOOKUP_KEY", KEY)])
 }
 
@@ -127,11 +139,18 @@ fn under_load(
     server.query("postgres", "CREATE DATABASE raw").expect("a database");
     server.query("postgres", "CREATE DATABASE ours").expect("a database");
     let raw = Listening::start(&programs.raw_append, &[&server.url("raw")], folder);
-    let replicas: Vec<Listening> =
-        (0..REPLICAS).map(|_| replica(programs, folder, &server.url("ours"))).collect();
+    let url = server.url("ours");
+    let deployments: Vec<Vec<Listening>> = (1..=REPLICAS)
+        .map(|count| {
+            (0..count).map(|_| replica(programs, folder, &url, CONNECTIONS / count)).collect()
+        })
+        .collect();
     let mut raw_agents: Vec<Raw> = (0..AGENTS).map(|number| Raw::new(&raw, number)).collect();
-    let mut walkers: Vec<Vec<Walker>> = (1..=REPLICAS)
-        .map(|count| (0..AGENTS).map(|number| Walker::new(&replicas[number % count])).collect())
+    let mut walkers: Vec<Vec<Walker>> = deployments
+        .iter()
+        .map(|replicas| {
+            (0..AGENTS).map(|number| Walker::new(&replicas[number % replicas.len()])).collect()
+        })
         .collect();
     let mut raws = Vec::new();
     let mut ours = [const { Vec::new() }; REPLICAS];
@@ -143,12 +162,12 @@ fn under_load(
             raws.push(figure);
         }
         for (count, walkers) in (1..).zip(&mut walkers) {
-            let before = Share::now(server, &replicas);
+            let before = Share::now(server, &deployments[0]);
             let figure = load(walkers.iter_mut().map(|walker| || walker.advance()).collect(), TIME);
             if round > 0 {
                 ours[count - 1].push(figure);
                 if count == 1 {
-                    shares.push(Share::now(server, &replicas).since(&before));
+                    shares.push(Share::now(server, &deployments[0]).since(&before));
                 }
             }
         }
@@ -259,7 +278,7 @@ fn ticks(id: u32) -> Option<(u32, f64)> {
 fn full(programs: &Programs, folder: &Path, server: &Postgres, details: &mut Details) -> Vec<Row> {
     let replicas = ["empty_store", "full_store"].map(|name| {
         server.query("postgres", &format!("CREATE DATABASE {name}")).expect("a database");
-        let replica = replica(programs, folder, &server.url(name));
+        let replica = replica(programs, folder, &server.url(name), CONNECTIONS);
         // With this the tables are there.
         Walker::new(&replica);
         replica
