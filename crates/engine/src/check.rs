@@ -34,6 +34,10 @@ pub(crate) fn variables_at<'a>(
     context: &'a Context,
 ) -> Result<Variables<'a>, Refusal> {
     let mut variables = Variables::new(context);
+    // Most steps are in no loop, and a workflow may have thousands to look through.
+    if loops.loops.is_empty() {
+        return Ok(variables);
+    }
     let mut way = Vec::new();
     way_down(workflow, &workflow.steps, step, loops, &mut way, &mut HashSet::new());
     for outer in way {
@@ -60,41 +64,30 @@ impl Checker {
         context: &Context,
     ) -> Result<Verdict, Refusal> {
         let state = LoopState::of(workflow, context)?;
-        self.check_within(workflow, step, output, &state, context)
+        let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
+        let variables = variables_at(workflow, step, &state, context)?;
+        match found {
+            Step::Plain(found) => self.judge(found, output, &variables),
+            // A loop has no output of its own, and so nothing to check it for.
+            Step::Loop(_) => Ok(not_blank(output)),
+        }
     }
 
-    /// The same, from where the loops stand.
-    pub(crate) fn check_within(
+    /// The same, for a step that is known and what it sees.
+    pub(crate) fn judge(
         &self,
-        workflow: &Workflow,
-        step: &str,
+        step: &PlainStep,
         output: &str,
-        loops: &LoopState,
-        context: &Context,
+        variables: &Variables<'_>,
     ) -> Result<Verdict, Refusal> {
-        let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
-        let variables = variables_at(workflow, step, loops, context)?;
-        let Step::Plain(found) = found else {
-            // A loop has no output of its own, and so nothing to check it for.
-            return Ok(not_blank(output));
-        };
-        if let Some(unusable) = &found.unusable_criteria {
-            let (step, details) = (step.to_owned(), unusable.details.clone());
+        if let Some(unusable) = &step.unusable_criteria {
+            let (step, details) = (step.id.to_string(), unusable.details.clone());
             return Err(if unusable.only_schemas {
                 Refusal::MalformedSchema { step, details }
             } else {
                 Refusal::UnusableCriteria { step, details }
             });
         }
-        self.judge(found, output, &variables)
-    }
-
-    fn judge(
-        &self,
-        step: &PlainStep,
-        output: &str,
-        variables: &Variables<'_>,
-    ) -> Result<Verdict, Refusal> {
         let checks = step.validation_criteria.as_ref().map(Criteria::checks).unwrap_or_default();
         let mut tried = Vec::new();
         for check in checks {

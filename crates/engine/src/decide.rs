@@ -1,7 +1,6 @@
 //! What a command comes to: an event, or a refusal. Nothing is done here; whoever asks stores the event and
 //! folds it into the state.
 
-use workflow::definition::Step;
 use workflow::{Context, Workflow};
 
 use crate::check::{Checker, variables_at};
@@ -46,8 +45,7 @@ pub fn decide(
             let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
             check_channel(state, &decision)?;
             check_reason(decision.reason.as_deref())?;
-            let loops = current(workflow, state)?.state;
-            let place = place_after(workflow, state, loops, submission)?;
+            let place = place_after(workflow, state, current(workflow, state)?, submission)?;
             Ok(Some(Event::Approved { decision, place }))
         }
         (Command::Decline(decision), Some(state)) => match state.waiting {
@@ -120,37 +118,39 @@ fn advance(
     let context = merged(state, &submission);
     check_context(&context)?;
     let now = current(workflow, state)?;
-    let requires_confirmation = now.requires_confirmation();
-    let loops = now.state;
     let Submission { step, output, .. } = &submission;
-    let verdict = checker.check_within(workflow, step, output, &loops, &context)?;
+    let Some(plain) = now.step else { return Err(Refusal::step_not_found(workflow, step)) };
+    let variables = variables_at(workflow, step, &now.state, &context)?;
+    let verdict = checker.judge(plain, output, &variables)?;
     if !verdict.valid {
         let (issues, suggestions) = (verdict.issues, verdict.suggestions);
         return Ok(Some(Event::Returned { submission, issues, suggestions }));
     }
-    let confirmation = workflow.step(step).and_then(Step::require_confirmation);
-    let variables = variables_at(workflow, step, &loops, &context)?;
     let is_gated = state.gated.contains(step);
-    if is_gated || requires_confirmation || is_confirmed(confirmation, &variables) {
+    let confirmation = plain.require_confirmation.as_ref();
+    if is_gated || now.requires_confirmation() || is_confirmed(confirmation, &variables) {
         return Ok(Some(Event::Submitted { submission }));
     }
-    let place = place_after(workflow, state, loops, &submission)?;
+    let place = place_after(workflow, state, now, &submission)?;
     Ok(Some(Event::Accepted { submission, place }))
 }
 
-/// Where a session stands once a submission for its current step is accepted; `loops` is where they stand in it.
+/// Where a session stands once a submission for its current step is accepted.
 fn place_after(
     workflow: &Workflow,
     state: &State,
-    mut loops: LoopState,
+    now: Found<'_>,
     submission: &Submission,
 ) -> Result<Place, Refusal> {
-    let named = named_bodies(workflow);
-    let is_top =
-        |id: &str| workflow.steps.iter().any(|step| step.id() == id) && !named.contains(&id);
+    let is_top = |id: &str| {
+        workflow.steps.iter().any(|step| step.id() == id) && !named_bodies(workflow).contains(&id)
+    };
     // What an agent would report as completed: the step, unless a loop counts it, and the loops that ended.
-    let mut completed: Vec<String> =
-        Some(&submission.step).into_iter().filter(|step| is_top(step)).cloned().collect();
+    let Found { running, state: mut loops, .. } = now;
+    let mut completed = Vec::new();
+    if running.is_empty() {
+        completed.push(submission.step.clone());
+    }
     let ended = loops.loops.extract_if(.., |id, progress| progress.ended && is_top(id));
     completed.extend(ended.map(|(id, _)| id));
     let before = state.completed.iter().map(|id| &**id);

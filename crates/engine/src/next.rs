@@ -85,7 +85,6 @@ pub(crate) fn find<'a>(
         running: Vec::new(),
         notes: Vec::new(),
         idle: 0,
-        keeper,
     };
     let named = named_bodies(workflow);
     let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
@@ -158,7 +157,6 @@ pub(crate) struct Search<'a, 's> {
     /// At most one for each loop, the latest.
     pub(crate) notes: Vec<Note<'a>>,
     idle: usize,
-    pub(crate) keeper: Keeper,
 }
 
 /// A loop around the step found.
