@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::limits::{MATCHES_MAX, PAGE_MAX, QUERY_WORDS_MAX};
 use crate::model::Meta;
 use crate::sqlite::read::{meta_columns, meta_of};
-use crate::words::owner_word;
+use crate::words::{is_common, owner_word};
 
 pub(crate) const MATCHES: &str = "SELECT session FROM words CROSS JOIN events ON id = words.rowid
     WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2";
@@ -48,6 +48,7 @@ pub(crate) fn search(
 /// The words, each quoted. None where there are none.
 fn expression(query: &str, owner: Option<&str>) -> Option<String> {
     let words = query.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = words.filter(|word| !is_common(&word.to_lowercase()));
     let mut expression = String::new();
     for word in words.take(QUERY_WORDS_MAX) {
         let joint = if expression.is_empty() { "" } else { " AND " };

@@ -370,6 +370,9 @@ pub(crate) fn a_query_is_only_words(store: Store) {
     // `NOT` is a word like any other, and nobody has it.
     assert_eq!(store.search("tidy NOT cellar", None, 10).unwrap(), []);
     assert_eq!(store.search("tidy* cellar", None, 10).unwrap().len(), 1);
+    // What every text has is not looked for.
+    assert_eq!(store.search("Tidy about THE cellar", None, 10).unwrap().len(), 1);
+    assert_eq!(store.search("the", None, 10).unwrap(), []);
     proptest!(|(query in any::<String>())| {
         prop_assert!(store.search(&query, None, 10).is_ok());
     });
