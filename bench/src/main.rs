@@ -32,10 +32,14 @@ const FEW: usize = 5;
 fn main() {
     let programs = Programs::build();
     let home = tempfile::tempdir().expect("a temporary folder");
-    // For whoever works on this part, which takes its time to fill.
-    if std::env::args().any(|argument| argument == "--only-postgres") {
+    // For whoever works on one of these parts.
+    let is_asked = |name: &str| std::env::args().any(|argument| argument == name);
+    if is_asked("--only-postgres") || is_asked("--only-http") {
         let mut details = table::Details::default();
-        let rows = postgres::rows(&programs, home.path(), &mut details);
+        let rows = match is_asked("--only-http") {
+            true => http::rows(&programs, home.path(), &mut details),
+            false => postgres::rows(&programs, home.path(), &mut details),
+        };
         let report = Report { files: 0, bytes: 0, rows, details };
         println!("{}", report.render());
         return;
