@@ -1,0 +1,117 @@
+//! Checking what goes into a tool against its `inputSchema`, and what comes out against its `outputSchema`. The schemas are
+//! strangers': nothing is fetched for them, and one that is broken, too large or too much work is left unchecked and said
+//! to be. Whoever calls decides what that means; the server checks for itself in any case.
+
+use serde_json::Value;
+
+use crate::nearest::nearest;
+use crate::tool::{Json, Tool};
+
+mod compiled;
+mod cost;
+mod problem;
+
+pub use compiled::Unchecked;
+use compiled::{Compiled, Schema};
+pub use problem::{Kind, Problem};
+
+/// How many names are offered for a tool that does not exist.
+const NAMES_OFFERED: usize = 5;
+
+/// Schemas that were used, compiled, within a bound of bytes. One of these serves all upstreams.
+#[derive(Debug, Default)]
+pub struct Checker {
+    compiled: Compiled,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    Fits,
+    /// What is wrong, never empty.
+    Wrong(Vec<Problem>),
+    /// Nobody knows, and why.
+    Unchecked(Unchecked),
+}
+
+impl Checker {
+    /// Whether a call may be sent.
+    pub fn arguments(&self, tool: &Tool, arguments: &Value) -> Verdict {
+        self.check(&tool.input_schema, arguments)
+    }
+
+    /// Whether a result's `structuredContent` is what the tool promised. A tool that promised nothing kept its word.
+    pub(crate) fn output(&self, tool: &Tool, structured: &Value) -> Verdict {
+        tool.output_schema.as_ref().map_or(Verdict::Fits, |schema| self.check(schema, structured))
+    }
+
+    /// Whether an answer is what a form asks for.
+    pub fn answer(&self, schema: &Value, given: &Value) -> Verdict {
+        self.check(&Json::from(schema), given)
+    }
+
+    fn check(&self, schema: &Json, value: &Value) -> Verdict {
+        let compiled = self.compiled.schema(schema);
+        match compiled.get() {
+            Some(Ok(compiled)) => compiled.check(schema, value),
+            Some(Err(unchecked)) => Verdict::Unchecked(unchecked.clone()),
+            None => Verdict::Unchecked(Unchecked::TooLarge),
+        }
+    }
+}
+
+impl Schema {
+    fn check(&self, json: &Json, value: &Value) -> Verdict {
+        let cost = match cost::of(&self.value, value) {
+            Ok(cost) => cost,
+            Err(unchecked) => return Verdict::Unchecked(unchecked),
+        };
+        if self.validator.is_valid(value) {
+            return Verdict::Fits;
+        }
+        if cost > cost::EXPLAINED_MAX {
+            return Verdict::Wrong(vec![Problem::somewhere()]);
+        }
+        problem::explain(self, json, value)
+    }
+}
+
+/// Whether a text has a format that JSON Schema names (`date`, `email`…). One that is not known is taken as it is.
+pub fn has_format(format: &str, text: &str) -> bool {
+    let schema = serde_json::json!({"format": format});
+    let options = jsonschema::options().offline().should_validate_formats(true);
+    options.build(&schema).map_or(true, |validator| validator.is_valid(&text.into()))
+}
+
+/// There is no such tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{server}` has no tool `{tool}`{}", offer(.nearest))]
+pub struct NoSuchTool {
+    pub server: String,
+    pub tool: String,
+    /// The names that may be meant, nearest first.
+    pub nearest: Vec<String>,
+}
+
+impl NoSuchTool {
+    pub fn new<'a>(server: &str, tool: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let nearest = nearest(tool, names, NAMES_OFFERED);
+        Self {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            nearest: nearest.into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
+
+fn offer(names: &[String]) -> String {
+    match names {
+        [] => "; describe the server to see its tools".to_owned(),
+        names => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

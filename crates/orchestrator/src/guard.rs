@@ -1,0 +1,145 @@
+//! Children of ours that never become orphans. Each runs below a guard: our own program, started as `__guard`, which
+//! ends everything below it when it is told to, when the command ends, and when we die, however we die. It is not in
+//! the way of the data: the command has our pipes, and the guard has no copy of them.
+//!
+//! ```text
+//! us ── one thread that spawns ──> guard (`watch`) ──> `command`, which becomes the command ──> its own children
+//! ```
+//!
+//! What a guard cannot do is outlive SIGKILL. Then the kernel kills the command; children of the command's own stay.
+//! It holds back nobody who wants to get away, either: who may kill it, may leave.
+
+mod command;
+mod environment;
+mod error;
+mod family;
+mod find;
+mod guarded;
+mod open_files;
+mod signals;
+mod spawner;
+pub mod stderr;
+mod task;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+
+use crate::registry::entry::Connect;
+
+pub(crate) use environment::is_loader;
+pub use error::SpawnError;
+pub use guarded::{Ended, Guarded, shown};
+
+/// A command, as an entry of the registry has it.
+#[derive(Clone, Default)]
+pub struct Spawn {
+    /// A name to be looked for in `PATH`, or a path, which begins at `cwd` where it is relative.
+    pub command: String,
+    pub args: Vec<String>,
+    /// Beside the few variables of ours that every child has.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs; nothing is where we do.
+    pub cwd: Option<PathBuf>,
+}
+
+impl Spawn {
+    /// What an entry has us start; nothing where it is reached over HTTP.
+    pub fn of(connect: &Connect) -> Option<Self> {
+        let Connect::Stdio { command, args, env, cwd } = connect else { return None };
+        let env = env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        Some(Self {
+            command: command.clone(),
+            args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
+            env: env.collect(),
+            cwd: cwd.clone(),
+        })
+    }
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Child {
+    /// Who drops it closes the child's input.
+    pub stdin: ChildStdin,
+    pub stdout: ChildStdout,
+    /// Must be read, or the child stops at some point: see [`stderr::drain`].
+    pub stderr: ChildStderr,
+    pub guarded: Guarded,
+}
+
+/// The program that guards: one whose `main` begins with [`run_if_asked`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardProgram(pub PathBuf);
+
+impl Default for GuardProgram {
+    /// The program that runs now.
+    fn default() -> Self {
+        Self(task::this_program())
+    }
+}
+
+/// Where this process was started as a guard, it is one until its end, which is the status. The first thing that
+/// `main` does: a guard should cost little.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    let word = words.next()?;
+    if word == task::GUARD {
+        return Some(watch::run(words));
+    }
+    (word == task::COMMAND).then(|| command::run(words))
+}
+
+/// Starts a command below a guard. Must be called where there is a tokio runtime.
+///
+/// It lives until it ends, until [`Guarded`] is ended or dropped, or until our process is gone; whatever thread or
+/// runtime asked for it. What can be known before is known at once: a command that is not there, a folder that is
+/// not there. What the kernel does not want to run is told on the child's standard error, and by its status: 126 or
+/// 127, as shells have it.
+pub async fn spawn(spawn: &Spawn, program: &GuardProgram) -> Result<Child, SpawnError> {
+    let wanted = spawn.clone();
+    // Folders may be on disks that do not answer.
+    let looked = tokio::task::spawn_blocking(move || look(wanted));
+    let (variables, task) = looked.await.map_err(|_| SpawnError::Stopped)??;
+    let dropped = variables.dropped;
+    if !dropped.is_empty() {
+        let names = dropped.join("`, `");
+        tracing::warn!(
+            "`{}` does not get `{names}`: variables that load code into a program are not handed on",
+            spawn.command
+        );
+    }
+    spawner::spawn(program, task, variables.kept).await
+}
+
+/// What is decided before anything is started.
+fn look(spawn: Spawn) -> Result<(environment::Clean, task::Task), SpawnError> {
+    let variables = environment::clean(std::env::vars_os(), &spawn.env)?;
+    let folder = find::folder(spawn.cwd)?;
+    let path = variables.kept.get(std::ffi::OsStr::new("PATH"));
+    let program = find::program(&spawn.command, path.map(|path| path.as_os_str()), &folder)?;
+    let task = task::Task {
+        parent: rustix::process::getpid(),
+        open_files: None,
+        folder,
+        program,
+        arguments: spawn.args.into_iter().map(Into::into).collect(),
+    };
+    Ok((variables, task))
+}
+
+/// Arguments and variables may be secret.
+impl fmt::Debug for Spawn {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Spawn")
+            .field("command", &self.command)
+            .field("args", &self.args.len())
+            .field("env", &self.env.keys())
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}

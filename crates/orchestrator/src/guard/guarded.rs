@@ -1,0 +1,110 @@
+//! A child from our side: told to end, waited for, and never forgotten.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::timeout;
+
+use super::watch::{KILL_BOUND, POLITE_GRACE};
+
+/// How long a child may take to end once its input is closed.
+const CLOSED_GRACE: Duration = Duration::from_secs(2);
+/// How long the guard may take for all it does, on a machine that has much to do.
+const GUARD_BOUND: Duration =
+    POLITE_GRACE.saturating_add(KILL_BOUND).saturating_add(Duration::from_secs(3));
+
+/// A child that ends when this is dropped, with everything below it.
+#[derive(Debug)]
+pub struct Guarded {
+    /// The guard, whose status is the command's.
+    guard: tokio::process::Child,
+    id: u32,
+}
+
+/// How a child came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// When its input was closed, or before.
+    ByItself(ExitStatus),
+    /// When it was told to, or killed.
+    Told(ExitStatus),
+    /// It was killed and is not dead: it waits for a disk. Its guard stays with it.
+    NotYet,
+}
+
+impl Guarded {
+    pub(super) fn new(guard: tokio::process::Child) -> Self {
+        let id = guard.id().unwrap_or_default();
+        Self { guard, id }
+    }
+
+    /// The guard's process.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Waits until the command has ended, and everything below it. The status is the command's: 128 and the signal's
+    /// number, where a signal ended it.
+    pub async fn exited(&mut self) -> io::Result<ExitStatus> {
+        self.guard.wait().await
+    }
+
+    /// Ends it politely. Whoever has its input drops that first: closing it is how a server is told to end. Then it
+    /// has a while, then SIGTERM and a while, and then SIGKILL.
+    pub async fn end(mut self) -> Ended {
+        match timeout(CLOSED_GRACE, self.guard.wait()).await {
+            Ok(Ok(status)) => Ended::ByItself(status),
+            Ok(Err(_)) => Ended::NotYet,
+            Err(_) => self.told(Signal::TERM).await,
+        }
+    }
+
+    /// Ends it without much waiting: a moment after SIGTERM it is killed. For one that does not answer any more.
+    pub async fn end_at_once(mut self) -> Ended {
+        self.told(Signal::HUP).await
+    }
+
+    async fn told(&mut self, signal: Signal) -> Ended {
+        self.send(signal);
+        match timeout(GUARD_BOUND, self.guard.wait()).await {
+            Ok(Ok(status)) => Ended::Told(status),
+            Ok(Err(_)) | Err(_) => Ended::NotYet,
+        }
+    }
+
+    /// To the guard, which is not waited for as long as it has an id; so it is nobody else.
+    fn send(&self, signal: Signal) {
+        let pid = self.guard.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, signal);
+            // Somebody may have stopped it.
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+}
+
+impl Drop for Guarded {
+    /// As if we had died. The runtime waits for it then.
+    fn drop(&mut self) {
+        self.send(Signal::HUP);
+    }
+}
+
+/// A status in words: `status 1`, `status 143 (SIGTERM)`.
+pub fn shown(status: ExitStatus) -> String {
+    let name = |signal| signal_hook::low_level::signal_name(signal);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => match code.checked_sub(128).and_then(name) {
+            Some(name) => format!("status {code} ({name})"),
+            None => format!("status {code}"),
+        },
+        (None, Some(signal)) => match name(signal) {
+            Some(name) => format!("signal {signal} ({name}), sent to its guard"),
+            None => format!("signal {signal}, sent to its guard"),
+        },
+        (None, None) => "a status that is unknown".to_owned(),
+    }
+}

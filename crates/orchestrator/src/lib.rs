@@ -1,0 +1,39 @@
+//! Other MCP servers, which we call upstreams: a registry of them, connections, safe calls, and finding the right tool
+//! among many. Knows no workflow, and nothing of who asks.
+
+pub mod arguments;
+mod breaker;
+mod call;
+pub mod discovery;
+mod error;
+pub mod exact;
+pub mod guard;
+pub mod kept;
+mod nearest;
+pub mod oauth;
+pub mod policy;
+pub mod pool;
+mod rate;
+pub mod recording;
+pub mod registry;
+mod schema;
+pub mod signature;
+pub mod text;
+pub mod tool;
+pub mod typed;
+pub mod types;
+pub mod upstream;
+pub mod wire;
+
+pub use breaker::Open;
+pub use call::{Answer, AskedBy, Asker, Call, CallResult, Form, Party, Progress, Wanted};
+pub use error::{Awaited, Credentials, Error};
+pub use pool::{Options, Orchestrator};
+pub use rate::Exceeded;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Holds what is kept under a mutex. Nothing there is left half-done by a panic, so what is poisoned is still good.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,117 @@
+//! Why a login comes to nothing.
+
+use std::time::Duration;
+
+use rmcp::transport::AuthError;
+
+use super::keep::Unkept;
+use crate::registry::Masks;
+
+/// Each message says what happened and what to try; whoever must tell cases apart looks at the variant.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("`{server}` is a program on this machine, and nobody logs in to it")]
+    NotHttp { server: String },
+
+    #[error(
+        "the entry of `{server}` sends a token of its own; take it out of `mcp.auth` or `mcp.headers`, and log in again"
+    )]
+    HasToken { server: String },
+
+    #[error(
+        "`{server}` does not say how to log in to it, and did not ask for it; it can be called as it is"
+    )]
+    NotAsked { server: String },
+
+    #[error(
+        "`{server}` wants a token, and does not say where one logs in; put a token into `mcp.auth`: \
+         `{{\"type\": \"bearer\", \"token\": \"${{NAME}}\"}}`"
+    )]
+    NowhereToLogIn { server: String },
+
+    #[error("cannot find out how to log in to `{server}`: {why}")]
+    Discovery { server: String, why: String },
+
+    #[error(
+        "`{server}` wants a login at `{url}`, which is neither HTTPS nor on this machine: nothing secret is sent there"
+    )]
+    Insecure { server: String, url: String },
+
+    #[error(
+        "`{issuer}` registers no clients by itself; register one there with the redirect address \
+         `http://localhost:PORT/callback`, and put its id and the port into `mcp.auth` of `{server}`: \
+         `{{\"type\": \"oauth\", \"clientId\": \"…\", \"callbackPort\": PORT}}`"
+    )]
+    NoRegistration { server: String, issuer: String },
+
+    #[error("the login server of `{server}` does not register us: {why}")]
+    Registration { server: String, why: String },
+
+    #[error("cannot wait for the answer of a login on port {port} of this machine: {source}")]
+    Listen { port: u16, source: std::io::Error },
+
+    #[error("the login was refused: {code}{}", .description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    Refused { code: String, description: Option<String> },
+
+    #[error(
+        "nobody completed the login within {}{}; try again", humantime::format_duration(*.after),
+        if *.foreign { ", though something that was no answer to it came, and was turned away" } else { "" }
+    )]
+    Unfinished { after: Duration, foreign: bool },
+
+    #[error(
+        "the answer to the login comes from `{received}` and not from `{expected}`, which was asked; \
+         somebody may be trying to get at the token, so nothing was sent"
+    )]
+    WrongIssuer { expected: String, received: String },
+
+    #[error(
+        "the answer to the login does not say that it comes from `{expected}`, though all its answers should; \
+         nothing was sent"
+    )]
+    NoIssuer { expected: String },
+
+    #[error("no token was given for the login: {why}")]
+    Exchange { why: String },
+
+    #[error(transparent)]
+    Unkept(#[from] Unkept),
+}
+
+impl Error {
+    /// What the protocol's library says about finding out how to log in. Nothing in `masks` is repeated.
+    pub(super) fn of_discovery(error: AuthError, server: &str, masks: &Masks) -> Self {
+        let why = match error {
+            AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
+                format!("`{expected_issuer}` says that it is `{received_issuer}`")
+            }
+            AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
+                format!("`{expected_issuer}` does not say who it is")
+            }
+            AuthError::PkceUnsupported => {
+                "its login server knows no proof that is good enough (`S256`)".to_owned()
+            }
+            AuthError::RegistrationFailed(why) => {
+                let (server, why) = (server.to_owned(), masks.hide(&why).into_owned());
+                return Self::Registration { server, why };
+            }
+            other => other.to_string(),
+        };
+        Self::Discovery { server: server.to_owned(), why: masks.hide(&why).into_owned() }
+    }
+
+    /// The same about getting a token.
+    pub(super) fn of_exchange(error: AuthError, masks: &Masks) -> Self {
+        match error {
+            AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
+                let received = masks.hide(&received_issuer).into_owned();
+                Self::WrongIssuer { expected: expected_issuer, received }
+            }
+            AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
+                Self::NoIssuer { expected: expected_issuer }
+            }
+            other => Self::Exchange { why: masks.hide(&other.to_string()).into_owned() },
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a login sends over the net. Redirections are not followed where a secret would go along, and answers have a bound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use rmcp::transport::auth::{
+    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
+    OAuthHttpRequest,
+};
+use rmcp::transport::common::http_header::EVENT_STREAM_MIME_TYPE;
+
+use super::reach::Reach;
+use crate::upstream::web::{Client, has_type};
+
+/// How long a server may take for one answer.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// How long an answer may be.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Clones share their connections.
+#[derive(Clone, Default)]
+pub(super) struct Http {
+    clients: Arc<Clients>,
+    /// Whom it may ask; whomever it likes where nothing is said.
+    reach: Option<Reach>,
+}
+
+struct Clients {
+    following: Client,
+    staying: Client,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { following: Client::default(), staying: Client::staying() }
+    }
+}
+
+pub(super) type Request = http::Request<Vec<u8>>;
+pub(super) type Response = http::Response<Vec<u8>>;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpError {
+    #[error("{0}")]
+    NoClient(String),
+    #[error("{0}")]
+    Broken(String),
+    #[error("its answer has more than {ANSWER_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("it is in a network that the server itself is not in, and is not asked")]
+    OutOfReach,
+}
+
+impl Http {
+    /// The same, for what an upstream names.
+    pub(super) fn within(&self, reach: Reach) -> Self {
+        Self { clients: self.clients.clone(), reach: Some(reach) }
+    }
+
+    /// Follows redirections within the same server.
+    pub(super) fn following(&self, url: &str) -> Result<reqwest::Client, HttpError> {
+        self.clients.following.get(url).map_err(HttpError::NoClient)
+    }
+
+    fn staying(&self, url: &str) -> Result<reqwest::Client, HttpError> {
+        self.clients.staying.get(url).map_err(HttpError::NoClient)
+    }
+
+    /// One request that stays with whom it is for.
+    pub(super) async fn send(&self, request: Request) -> Result<Response, HttpError> {
+        let client = self.staying(&request.uri().to_string())?;
+        execute(&client, request).await
+    }
+}
+
+async fn execute(client: &reqwest::Client, request: Request) -> Result<Response, HttpError> {
+    let is_look = request.method() == Method::GET;
+    let mut request = reqwest::Request::try_from(request).map_err(broken)?;
+    *request.timeout_mut() = Some(ANSWER_LIMIT);
+    let mut response = client.execute(request).await.map_err(broken)?;
+    let mut body = Vec::new();
+    // The upstream itself is looked at too, and may begin to tell what never ends.
+    if !(is_look && has_type(&response, EVENT_STREAM_MIME_TYPE)) {
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            let room = ANSWER_BYTES_MAX - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            match (chunk.len() > room, is_look) {
+                (false, _) => {}
+                // It is not what is looked for.
+                (true, true) => break,
+                (true, false) => return Err(HttpError::TooLarge),
+            }
+        }
+    }
+    let mut answer = http::Response::new(body);
+    *answer.status_mut() = response.status();
+    std::mem::swap(answer.headers_mut(), response.headers_mut());
+    Ok(answer)
+}
+
+/// Without the address, in which there may be secrets.
+fn broken(error: reqwest::Error) -> HttpError {
+    HttpError::Broken(crate::upstream::web::told(&error.without_url()))
+}
+
+impl OAuthHttpClient for Http {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let url = request.request.uri().to_string();
+            let client = match request.redirect_policy {
+                OAuthHttpRedirectPolicy::Follow => self.following(&url),
+                _ => self.staying(&url),
+            };
+            let answer = async {
+                match self.reach {
+                    Some(reach) if !reach.allows(&url).await => Err(HttpError::OutOfReach),
+                    _ => execute(&client?, request.request).await,
+                }
+            };
+            answer.await.map_err(|error| Box::new(error) as OAuthHttpClientError)
+        })
+    }
+}

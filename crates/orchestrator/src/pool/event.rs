@@ -1,0 +1,27 @@
+//! What upstreams tell without being asked.
+
+/// Something happened at an upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A list of it is not what it was.
+    Changed { server: String, list: Kind },
+    /// A resource that was subscribed to is not what it was.
+    Updated { server: String, uri: String },
+    /// A connection is there.
+    Connected { server: String },
+    /// A connection is gone.
+    Gone { server: String },
+}
+
+/// The lists that a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+}

@@ -1,0 +1,227 @@
+//! One call of one tool, from the rules that may forbid it to the result that may be too large.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::asking::{self, Questions};
+use super::connection::Connection;
+use super::failure::{Failure, Repeat};
+use super::info::Era;
+use super::list::{CollectTools, ToolList};
+use super::result::Outline;
+use super::shelf::Freshness;
+use super::ticket::Course;
+use super::tries::Tries;
+use super::{Upstream, course_of, result};
+use crate::arguments::{NoSuchTool, Verdict};
+use crate::breaker::What;
+use crate::call::{Call, CallResult, Party};
+use crate::error::Error;
+use crate::kept::Kept;
+use crate::policy::{Confirmation, Decision};
+use crate::pool::Kind;
+use crate::tool::Tool;
+
+impl Upstream {
+    pub(crate) async fn call(&self, mut call: Call) -> Result<CallResult, Error> {
+        let (patience, policy) = {
+            let terms = self.terms();
+            (call.timeout.unwrap_or_else(|| terms.entry.timeout()), terms.policy.clone())
+        };
+        let course = course_of(&mut call, patience, self.shared.total_limit);
+        // What is not there for us is not even looked for.
+        policy.offers(&call.tool).map_err(Error::Denied)?;
+        let mut entered = self.gate.enter(What::Calling)?;
+        let list = match self.tools.get(Freshness::ForACall) {
+            Some(list) => list,
+            None => {
+                match self.fetch::<CollectTools>(&self.tools, Freshness::ForACall, &course).await {
+                    Ok(list) => list.ok_or_else(|| self.not_offered(Kind::Tools))?,
+                    Err(failure) => {
+                        entered.came_to(&Err::<(), _>(failure.clone()));
+                        return Err(failure.into_error(&self.id));
+                    }
+                }
+            }
+        };
+        let tool = list.get(&call.tool).ok_or_else(|| self.no_tool(&call.tool, &list))?;
+        if tool.is_task_only() {
+            let (server, tool) = (self.id.to_string(), tool.name.clone());
+            return Err(Error::TaskOnly { server, tool });
+        }
+        let arguments = self.checked(tool, call.arguments)?;
+        self.gate.may_call()?;
+        match policy.decide(&tool.name, &tool.annotations, call.asked_by) {
+            Decision::Allowed => {}
+            Decision::Denied(denied) => return Err(Error::Denied(denied)),
+            Decision::Confirm(confirmation) => {
+                // Nobody else waits for what a person thinks about.
+                drop(entered);
+                self.confirmed(confirmation, &arguments, &course).await?;
+                entered = self.gate.enter(What::Calling)?;
+            }
+        }
+        self.gate.count_call()?;
+        let outcome = self.carry_out(tool, arguments, &course).await;
+        entered.came_to(&outcome);
+        let raw = outcome.map_err(|failure| failure.into_error(&self.id))?;
+        self.finish(tool, raw, &course).await
+    }
+
+    fn no_tool(&self, name: &str, list: &Arc<ToolList>) -> Error {
+        let offered = self.offered(list.clone());
+        let names = offered.tools.iter().map(|tool| tool.name.as_str());
+        Error::NoTool(NoSuchTool::new(&self.id, name, names))
+    }
+
+    fn checked(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Error> {
+        let arguments = Value::Object(arguments);
+        match self.shared.checker.arguments(tool, &arguments) {
+            Verdict::Fits => {}
+            Verdict::Wrong(problems) => {
+                let (server, tool) = (self.id.to_string(), tool.name.clone());
+                return Err(Error::Arguments { server, tool, problems });
+            }
+            Verdict::Unchecked(why) => {
+                tracing::debug!(
+                    server = &*self.id,
+                    tool = tool.name,
+                    "arguments are not checked: {why}"
+                );
+            }
+        }
+        let Value::Object(arguments) = arguments else { return Ok(Map::new()) };
+        Ok(arguments)
+    }
+
+    async fn confirmed(
+        &self,
+        confirmation: Confirmation,
+        arguments: &Map<String, Value>,
+        course: &Course,
+    ) -> Result<(), Error> {
+        let message = format!("{confirmation}. May it be called?");
+        let tool = &confirmation.tool;
+        match asking::confirm(&self.id, tool, message, arguments, course).await {
+            Some(true) => Ok(()),
+            Some(false) => {
+                Err(Error::NotConfirmed { server: self.id.to_string(), tool: tool.clone() })
+            }
+            None => Err(Error::Denied(confirmation.nobody_to_ask())),
+        }
+    }
+
+    /// Sends the call, and again where that does no harm.
+    async fn carry_out(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        course: &Arc<Course>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let repeat =
+            if tool.annotations.may_run_twice() { Repeat::Harmless } else { Repeat::Never };
+        let mut tries = Tries::new(repeat);
+        loop {
+            let attempt = async {
+                let connection = self.link.connection(course).await?;
+                self.ask(&connection, &tool.name, &arguments, course).await
+            };
+            match attempt.await {
+                Ok(result) => return Ok(result),
+                Err(failure) => tries.again(failure, course).await?,
+            }
+        }
+    }
+
+    /// One attempt, with all the questions that the server may have.
+    async fn ask(
+        &self,
+        connection: &Arc<Connection>,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        course: &Arc<Course>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let params =
+            || CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+        let mut asked = params();
+        for _ in 0..asking::ROUNDS_MAX {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
+            let raw = connection.ask(request, course).await?;
+            if connection.info().era == Era::Legacy {
+                return Ok(raw);
+            }
+            let Some(questions) = Questions::in_result(&raw)? else { return Ok(raw) };
+            course.deadline.extend();
+            asked = params();
+            asked.request_state.clone_from(&questions.state);
+            asked.input_responses = Some(questions.answers(&self.id, course).await?);
+        }
+        Err(Failure::Unanswered { why: "it does not stop asking".to_owned() })
+    }
+
+    /// Looks at what came, and cuts it where it is too large.
+    async fn finish(
+        &self,
+        tool: &Tool,
+        raw: Box<RawValue>,
+        course: &Course,
+    ) -> Result<CallResult, Error> {
+        if !raw.get().starts_with('{') {
+            let why = "its result is no object".to_owned();
+            return Err(Failure::Protocol { why }.into_error(&self.id));
+        }
+        let outline = Outline::of(&raw);
+        let is_error = outline.is_error();
+        let mut warnings = outline.broken_promises(&self.shared.checker, tool);
+        warnings.extend(course.remarks());
+        let limit = self.shared.result_limit;
+        let took = course.deadline.elapsed();
+        if raw.get().len() <= limit {
+            let value = result::read(&raw).map_err(|failure| failure.into_error(&self.id))?;
+            return Ok(CallResult {
+                raw: value,
+                sent: Some(raw),
+                is_error,
+                warnings,
+                kept: None,
+                took,
+            });
+        }
+        let kept = self.keep(&raw, course).await;
+        let word = cut_word(raw.get().len(), kept.as_ref());
+        let short = result::cut(&raw, limit, &word);
+        warnings.push(word);
+        Ok(CallResult { raw: short, sent: None, is_error, warnings, kept, took })
+    }
+
+    async fn keep(&self, raw: &RawValue, course: &Course) -> Option<Kept> {
+        let party = course.party.clone().unwrap_or_else(Party::alone);
+        match self.shared.store.keep(raw.get().to_owned(), party).await {
+            Ok(kept) => kept,
+            Err(error) => {
+                tracing::warn!(server = &*self.id, "a large result cannot be kept: {error}");
+                None
+            }
+        }
+    }
+}
+
+fn cut_word(bytes: usize, kept: Option<&Kept>) -> String {
+    match kept {
+        Some(kept) => format!(
+            "[the result has {bytes} bytes and is cut below; the whole, as JSON, is the resource {}, and its first part {}]",
+            kept.uri,
+            kept.first_part()
+        ),
+        None => {
+            format!("[the result has {bytes} bytes and is cut below; the rest could not be kept]")
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Waits for the end of a connection, and sees to it that it is a complete one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::service::RunningService;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::child::Kin;
+use super::connection::Endings;
+use super::failure::Failure;
+use super::host::Host;
+use super::ledger::Ledger;
+use super::lines::Gone;
+use super::notices::Notices;
+use crate::wire::Secrets;
+
+/// How long the last output of a child that has ended is waited for: somebody else may have its end of the pipe.
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
+/// How long the library may take to let go of a connection.
+const TIDYING: Duration = Duration::from_secs(8);
+
+pub(super) struct Keeper {
+    pub(super) serial: u64,
+    pub(super) running: RunningService<RoleClient, Host>,
+    /// What ends the library's part.
+    pub(super) stop: CancellationToken,
+    pub(super) gone: Gone,
+    pub(super) kin: Option<Kin>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) notices: Arc<Notices>,
+    pub(super) secrets: Secrets,
+    pub(super) endings: Endings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Politely,
+    AtOnce,
+    HungUp,
+    /// It hears nothing any more.
+    Deaf,
+}
+
+impl Keeper {
+    pub(super) async fn keep(self) {
+        let Self { serial, running, stop, gone, mut kin, ledger, notices, secrets, endings } = self;
+        let mut quit = Box::pin(running.waiting());
+        let mut has_quit = false;
+        let end = tokio::select! {
+            biased;
+            () = endings.at_once.cancelled() => End::AtOnce,
+            () = endings.politely.cancelled() => End::Politely,
+            () = gone.hung_up.cancelled() => End::HungUp,
+            () = gone.deaf.cancelled() => End::Deaf,
+            _ = &mut quit => {
+                has_quit = true;
+                End::HungUp
+            }
+            () = Kin::exited(kin.as_mut()) => {
+                // What it said before is still to be heard.
+                let _ = timeout(LAST_OUTPUT, gone.hung_up.cancelled()).await;
+                End::HungUp
+            }
+        };
+        endings.over.cancel();
+        if end == End::Deaf {
+            // It may still say what it knows.
+            let _ = timeout(LAST_OUTPUT, gone.hung_up.cancelled()).await;
+        }
+        let why = match (end, kin.as_mut()) {
+            (End::Politely, _) => "we closed it".to_owned(),
+            (End::AtOnce, _) => "it did not show that it is alive, and was ended".to_owned(),
+            (End::HungUp, Some(kin)) => kin.epitaph("closed its output").await,
+            (End::Deaf, Some(kin)) => kin.epitaph("closed its input").await,
+            (End::HungUp | End::Deaf, None) => "it hung up".to_owned(),
+        };
+        let why = secrets().hide(&why).into_owned();
+        ledger.end(|sent| Failure::Broken { why: why.clone(), sent, incident: serial });
+        tracing::debug!(server = ledger.server(), "the connection is over: {why}");
+        // The library closes the child's input when it ends.
+        stop.cancel();
+        let put_away = async {
+            match (kin, end) {
+                (Some(kin), End::Politely) => kin.end().await,
+                (Some(kin), End::AtOnce | End::HungUp | End::Deaf) => kin.end_at_once().await,
+                (None, _) => {}
+            }
+        };
+        let let_go = async {
+            if !has_quit && timeout(TIDYING, quit).await.is_err() {
+                tracing::warn!(
+                    server = ledger.server(),
+                    "what is left of the connection does not end"
+                );
+            }
+        };
+        tokio::join!(put_away, let_go);
+        notices.gone();
+        endings.done.cancel();
+    }
+}

@@ -1,0 +1,308 @@
+//! What we want to hear from an upstream: changes of its lists always, changes of resources where somebody wants to know.
+//! Outlives connections: each new one is told again, and where somebody waits for news, a lost one is made anew.
+//!
+//! In the old way each resource is one request, and lists need none. In the modern way there is one long request with
+//! everything in it, which is made anew when the wishes change.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use rmcp::model::{ClientRequest, CustomRequest, SubscriptionFilter};
+use rmcp::service::{ServiceError, Subscription};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::deadline::Deadline;
+use super::failure::Failure;
+use super::info::{Era, Info};
+use super::ticket::Course;
+use super::{ROUTINE, Upstream};
+use crate::lock;
+
+/// So many resources of one server can be subscribed to.
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 1_000;
+/// JSON-RPC's code for a request that nobody knows.
+const METHOD_NOT_FOUND: i64 = -32601;
+/// The pauses between attempts to hear again, at first and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    wanted: Mutex<Wanted>,
+    /// Told of every change of what is wanted.
+    changes: watch::Sender<u64>,
+    heard: watch::Sender<Heard>,
+}
+
+#[derive(Default)]
+struct Wanted {
+    resources: BTreeMap<String, Interest>,
+    change: u64,
+}
+
+#[derive(Default)]
+struct Interest {
+    /// How many want to hear of it.
+    count: usize,
+    /// A server has agreed to tell.
+    is_agreed: bool,
+}
+
+/// What the server has agreed to tell, in the modern way.
+#[derive(Clone, Default)]
+struct Heard {
+    /// As of which change of the wishes.
+    change: u64,
+    connection: u64,
+    agreed: Vec<String>,
+    failure: Option<Failure>,
+}
+
+/// Whether a wish is a new one.
+pub(super) enum Wish {
+    First(u64),
+    OneMore,
+    TooMany,
+}
+
+impl Subscriptions {
+    pub(super) fn add(&self, uri: &str) -> Wish {
+        let mut wanted = lock(&self.wanted);
+        if let Some(interest) = wanted.resources.get_mut(uri) {
+            interest.count += 1;
+            return Wish::OneMore;
+        }
+        if wanted.resources.len() >= SUBSCRIPTIONS_MAX {
+            return Wish::TooMany;
+        }
+        wanted.resources.insert(uri.to_owned(), Interest { count: 1, is_agreed: false });
+        Wish::First(self.change(&mut wanted))
+    }
+
+    /// Whether nobody wants to hear of it any more.
+    pub(super) fn remove(&self, uri: &str) -> bool {
+        let mut wanted = lock(&self.wanted);
+        let Some(interest) = wanted.resources.get_mut(uri) else { return false };
+        interest.count -= 1;
+        if interest.count > 0 {
+            return false;
+        }
+        wanted.resources.remove(uri);
+        self.change(&mut wanted);
+        true
+    }
+
+    /// From now on every new connection is told.
+    pub(super) fn agree(&self, uri: &str) {
+        if let Some(interest) = lock(&self.wanted).resources.get_mut(uri) {
+            interest.is_agreed = true;
+        }
+    }
+
+    /// What was agreed with an earlier connection.
+    fn agreed_before(&self) -> Vec<String> {
+        let wanted = lock(&self.wanted);
+        let agreed = wanted.resources.iter().filter(|(_, interest)| interest.is_agreed);
+        agreed.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.wanted).resources.is_empty()
+    }
+
+    fn change(&self, wanted: &mut Wanted) -> u64 {
+        wanted.change += 1;
+        self.changes.send_replace(wanted.change);
+        wanted.change
+    }
+
+    fn resources(&self) -> (Vec<String>, u64) {
+        let wanted = lock(&self.wanted);
+        (wanted.resources.keys().cloned().collect(), wanted.change)
+    }
+
+    /// Waits until the server has agreed to tell of a resource, or has not.
+    pub(super) async fn agreed(
+        &self,
+        uri: &str,
+        change: u64,
+        connection: &Connection,
+        course: &Course,
+    ) -> Result<bool, Failure> {
+        let mut heard = self.heard.subscribe();
+        let is_told =
+            |heard: &Heard| heard.connection == connection.serial() && heard.change >= change;
+        tokio::select! {
+            heard = heard.wait_for(is_told) => {
+                let Ok(heard) = heard else { return Err(Failure::Cancelled) };
+                match &heard.failure {
+                    Some(failure) => Err(failure.clone()),
+                    None => Ok(heard.agreed.iter().any(|agreed| agreed == uri)),
+                }
+            }
+            () = connection.over().cancelled() => {
+                let why = "it hung up before it agreed".to_owned();
+                Err(Failure::Broken { why, sent: true, incident: connection.serial() })
+            }
+            () = course.cancelled.cancelled() => Err(Failure::Cancelled),
+            () = course.deadline.passed() => Err(super::connection::late(course)),
+        }
+    }
+}
+
+/// Tells the server of one connection what we want to hear, for as long as the connection lasts; then, where somebody still
+/// wants to hear something, sees to it that there is another one. Keeps neither the connection nor the upstream alive.
+pub(super) async fn follow(
+    upstream: Weak<Upstream>,
+    connection: Weak<Connection>,
+    over: CancellationToken,
+) {
+    tokio::select! {
+        () = speak(&upstream, &connection) => {}
+        () = over.cancelled() => {}
+    }
+    over.cancelled().await;
+    let mut pause = PAUSE;
+    loop {
+        sleep(pause).await;
+        pause = PAUSE_MAX.min(pause * 2);
+        let Some(upstream) = upstream.upgrade() else { return };
+        if upstream.subscriptions.is_empty() || upstream.is_closed() {
+            return;
+        }
+        // Whoever connects follows on.
+        let course = Course::quiet(Deadline::new(ROUTINE, ROUTINE));
+        if upstream.link.connection(&course).await.is_ok() {
+            return;
+        }
+    }
+}
+
+async fn speak(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
+    let (Some(strong), Some(shared)) = (connection.upgrade(), upstream.upgrade()) else { return };
+    if strong.info().era == Era::Modern {
+        drop((strong, shared));
+        return listen(upstream, connection).await;
+    }
+    for uri in shared.subscriptions.agreed_before() {
+        if let Err(failure) = ask(&strong, &uri, Way::Subscribe, None).await {
+            let error = failure.into_error(&shared.id);
+            tracing::warn!(server = &*shared.id, uri, "cannot subscribe again: {error}");
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    Subscribe,
+    Unsubscribe,
+}
+
+/// One request of the old way.
+pub(super) async fn ask(
+    connection: &Arc<Connection>,
+    uri: &str,
+    way: Way,
+    course: Option<&Arc<Course>>,
+) -> Result<(), Failure> {
+    let method = match way {
+        Way::Subscribe => "resources/subscribe",
+        Way::Unsubscribe => "resources/unsubscribe",
+    };
+    let params = serde_json::json!({"uri": uri});
+    let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    let routine = || Course::quiet(Deadline::new(ROUTINE, ROUTINE));
+    let course = course.cloned().unwrap_or_else(routine);
+    connection.ask(request, &course).await.map(|_| ())
+}
+
+/// The one long request of the modern way.
+async fn listen(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
+    let mut current: Option<Subscription> = None;
+    let mut pause = PAUSE;
+    loop {
+        let (Some(strong), Some(shared)) = (connection.upgrade(), upstream.upgrade()) else {
+            return;
+        };
+        let mut changes = shared.subscriptions.changes.subscribe();
+        let (resources, change) = shared.subscriptions.resources();
+        let mut heard = Heard { change, connection: strong.serial(), ..Heard::default() };
+        let filter = filter(strong.info(), resources);
+        let is_needless = filter == SubscriptionFilter::new();
+        let mut is_deaf = false;
+        if is_needless {
+            current = None;
+        } else {
+            match agree(&strong, filter).await {
+                Ok(subscription) => {
+                    let agreed = subscription.acknowledged().resource_subscriptions.clone();
+                    heard.agreed = agreed.unwrap_or_default();
+                    // The former one goes when the new one is there, so that nothing is missed.
+                    current = Some(subscription);
+                    pause = PAUSE;
+                }
+                // It knows no such thing, and so it tells of nothing.
+                Err(Failure::Upstream { code: METHOD_NOT_FOUND, .. }) => is_deaf = true,
+                Err(failure) => {
+                    let error = failure.clone().into_error(&shared.id);
+                    tracing::debug!(server = &*shared.id, "it tells no changes: {error}");
+                    heard.failure = Some(failure);
+                }
+            }
+        }
+        let has_failed = is_deaf || heard.failure.is_some();
+        shared.subscriptions.heard.send_replace(heard);
+        drop((strong, shared));
+        tokio::select! {
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = ended(current.as_mut()), if !has_failed && !is_needless => {
+                current = None;
+                sleep(pause).await;
+                pause = PAUSE_MAX.min(pause * 2);
+            }
+        }
+    }
+}
+
+async fn agree(
+    connection: &Connection,
+    filter: SubscriptionFilter,
+) -> Result<Subscription, Failure> {
+    match timeout(ROUTINE, connection.peer().listen(filter)).await {
+        Ok(Ok(subscription)) => Ok(subscription),
+        Ok(Err(ServiceError::McpError(error))) => Err(Failure::Upstream {
+            code: error.code.0.into(),
+            message: error.message.into_owned(),
+            data: error.data,
+        }),
+        Ok(Err(error)) => Err(Failure::Protocol { why: error.to_string() }),
+        Err(_) => {
+            let why = "it does not agree to `subscriptions/listen`".to_owned();
+            Err(Failure::Protocol { why })
+        }
+    }
+}
+
+/// Returns when the server tells nothing any more. What it tells is heard elsewhere.
+async fn ended(subscription: Option<&mut Subscription>) {
+    let Some(subscription) = subscription else { return };
+    while let Ok(Some(_)) = subscription.next().await {}
+}
+
+fn filter(info: &Info, resources: Vec<String>) -> SubscriptionFilter {
+    let mut filter = SubscriptionFilter::new();
+    let tells = |list: &str| info.offers(&format!("{list}/listChanged")).then_some(true);
+    filter.tools_list_changed = tells("tools");
+    filter.prompts_list_changed = tells("prompts");
+    filter.resources_list_changed = tells("resources");
+    filter.resource_subscriptions = (!resources.is_empty()).then_some(resources);
+    filter
+}

@@ -1,0 +1,43 @@
+//! The registry: what files come to, what is found in them, and how it follows edits.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod cases;
+mod clients;
+mod places;
+mod properties;
+mod watching;
+
+use orchestrator::registry::clients::Client;
+use orchestrator::registry::{Code, Variables};
+
+/// The variables that all cases have.
+fn variables() -> Variables {
+    let mut variables = Variables::given([
+        ("GITHUB_TOKEN", "ghp_fromTheEnvironment123"),
+        ("API_KEY", "key-of-the-environment"),
+        ("MCP_HOST", "mcp.example.com"),
+        ("EMPTY", ""),
+    ]);
+    variables.home = Some("/home/anna".into());
+    variables.project = Some("/home/anna/project".into());
+    variables
+}
+
+#[test]
+fn the_document_has_every_finding_and_every_client() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/registry.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    for code in Code::ALL {
+        let row = format!("| `{}` | {} |", code.name(), code.meaning());
+        assert!(document.contains(&row), "{row}");
+    }
+    for client in Client::ALL {
+        let traits = client.traits();
+        let row = format!("| {} | ", traits.name);
+        let line = document.lines().find(|line| line.starts_with(&row)).unwrap();
+        assert!(line.contains(&format!("`{}`", traits.servers)), "{line}");
+        let file = traits.project_file.unwrap_or_default();
+        assert!(line.contains(file), "{line}");
+    }
+}
