@@ -14,4 +14,4 @@ pub use examine::{Examination, Examined, examine};
 pub use load::{FILES_MAX, FOLDER_DEPTH_MAX};
 pub use snapshot::{Entry, Shadow, Snapshot, SourceReport, SourceState};
 pub use source::{Bundled, Kind, Source};
-pub use watch::Watch;
+pub use watch::{Beside, Watch};

@@ -43,6 +43,14 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Files beside the sources that somebody wants to hear about.
+#[derive(Default)]
+pub struct Beside {
+    pub files: Vec<PathBuf>,
+    /// One of them may be another than it was. Called on the watching thread; a burst of edits is one call.
+    pub touched: Option<Box<dyn FnMut() + Send>>,
+}
+
 enum Message {
     Event(notify::Result<Event>),
     Stop,
@@ -55,6 +63,16 @@ impl Watch {
         catalog: Arc<Catalog>,
         changed: impl FnMut(&Change) + Send + 'static,
     ) -> std::io::Result<Self> {
+        Self::start_with(catalog, changed, Beside::default())
+    }
+
+    /// The same, with an eye on other files.
+    pub fn start_with(
+        catalog: Arc<Catalog>,
+        changed: impl FnMut(&Change) + Send + 'static,
+        mut beside: Beside,
+    ) -> std::io::Result<Self> {
+        beside.files = beside.files.iter().map(|file| absolute(file)).collect();
         let (messages, inbox) = sync_channel(EVENTS_MAX);
         let events = messages.clone();
         let has_lost = Arc::new(AtomicBool::new(false));
@@ -68,6 +86,7 @@ impl Watch {
         let mut watching = Watching {
             catalog,
             changed: Box::new(changed),
+            beside,
             watcher: watcher.ok(),
             armed: HashMap::new(),
             must_poll: false,
@@ -102,6 +121,7 @@ impl Drop for Watch {
 struct Watching {
     catalog: Arc<Catalog>,
     changed: Box<dyn FnMut(&Change) + Send>,
+    beside: Beside,
     watcher: Option<RecommendedWatcher>,
     /// The folders that are watched: how, and which folder it was then. A watch follows the folder and not
     /// its name, so one that was swapped for another needs a new watch.
@@ -117,6 +137,8 @@ struct Burst {
     touched: HashSet<PathBuf>,
     since: Option<Instant>,
     must_look: bool,
+    /// Of the files beside, one was touched.
+    has_beside: bool,
     /// How long a file must still be left alone.
     rest: Option<Duration>,
 }
@@ -146,14 +168,26 @@ impl Watching {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.give_up(&mut burst, &mut open);
-            if burst.must_look || self.must_poll || !burst.touched.is_empty() {
-                let Burst { touched, .. } = std::mem::take(&mut burst);
-                if let Some(rest) = self.reload(&touched, &open) {
+            let must_look = burst.must_look || self.must_poll;
+            let has_touched = must_look || !burst.touched.is_empty();
+            if has_touched || burst.has_beside {
+                let Burst { touched, has_beside, .. } = std::mem::take(&mut burst);
+                if must_look || has_beside {
+                    self.look_beside();
+                }
+                if has_touched && let Some(rest) = self.reload(&touched, &open) {
                     burst.begin();
                     burst.touched = touched;
                     burst.rest = Some(rest);
                 }
             }
+        }
+    }
+
+    fn look_beside(&mut self) {
+        self.arm();
+        if let Some(touched) = &mut self.beside.touched {
+            touched();
         }
     }
 
@@ -196,6 +230,10 @@ impl Watching {
             burst.begin();
         }
         for path in event.paths {
+            if self.is_beside(&path) && !is_look(event.kind) {
+                burst.since.get_or_insert_with(Instant::now);
+                burst.has_beside = true;
+            }
             if !self.concerns(&path) {
                 continue;
             }
@@ -217,6 +255,11 @@ impl Watching {
             burst.touched.insert(path);
             burst.begin();
         }
+    }
+
+    /// Whether a path is a file beside, or on the way to one that does not exist yet.
+    fn is_beside(&self, path: &Path) -> bool {
+        self.beside.files.iter().any(|file| file.starts_with(path))
     }
 
     /// Whether a path is a source, inside one, or on the way to one that does not exist yet.
@@ -257,6 +300,12 @@ impl Watching {
                 wanted.insert(folder, (RecursiveMode::Recursive, identity));
             }
         }
+        for file in &self.beside.files {
+            if let Some(above) = file.ancestors().skip(1).find(|above| above.is_dir()) {
+                let watch = (RecursiveMode::NonRecursive, identity(above));
+                wanted.entry(above.to_path_buf()).or_insert(watch);
+            }
+        }
         let Some(watcher) = &mut self.watcher else {
             self.must_poll = true;
             return;
@@ -279,6 +328,11 @@ impl Watching {
             }
         }
     }
+}
+
+/// Whether somebody only looked, as we do ourselves.
+fn is_look(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
 }
 
 /// Which folder a path leads to, where the system can tell.

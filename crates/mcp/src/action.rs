@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::asking::{Answers, Ask};
-use crate::content::{Block, Message, Page, Prompt, Resource, ResourceContents, ResourceTemplate};
+use crate::content::{
+    Block, ForeignResult, Listed, Message, Page, Prompt, ResourceContents, ResourceTemplate,
+};
 use crate::jsonrpc::Error;
 use crate::quote::Quoted;
 use crate::traced::Traced;
@@ -52,6 +54,8 @@ pub struct Ticket(pub(crate) u64);
 pub struct Abilities {
     /// Show its user a form.
     pub forms: bool,
+    /// Send its user to an address.
+    pub visits: bool,
     /// Have its model write something.
     pub sampling: bool,
     /// Say which folders it works in.
@@ -154,6 +158,11 @@ pub enum Call {
     Settle {
         answers: Answers,
     },
+    /// A call was taken back while its client was being asked: all that is known of it is the state that the question
+    /// carried. Nobody waits for what comes of this.
+    Forget {
+        state: String,
+    },
     /// Values for an argument of a prompt or a template that begin with what is typed.
     Complete {
         reference: Reference,
@@ -178,6 +187,7 @@ impl Call {
             Self::ListPrompts { .. } => "prompts/list",
             Self::GetPrompt { .. } => "prompts/get",
             Self::Settle { .. } => "settle",
+            Self::Forget { .. } => "forget",
             Self::Complete { .. } => "completion/complete",
         }
     }
@@ -204,6 +214,8 @@ pub enum Outcome {
         structured: Option<Value>,
         is_error: bool,
     },
+    /// A tool's result as another server has said it.
+    Foreign(Box<ForeignResult>),
     /// Not now, or not so: what the agent should do next, and the error for a machine.
     Refused {
         advice: String,
@@ -211,13 +223,15 @@ pub enum Outcome {
     },
     /// The tool cannot use these arguments.
     BadArguments(String),
-    Resources(Page<Resource>),
+    Resources(Page<Listed>),
     Templates(Vec<ResourceTemplate>),
     Resource {
         contents: ResourceContents,
         /// It may be another in a moment, and is not to be kept.
         is_live: bool,
     },
+    /// What a resource of another server holds, as that has said it. It may be another in a moment.
+    ForeignContents(Vec<Map<String, Value>>),
     Prompts(Page<Prompt>),
     Prompt {
         description: String,

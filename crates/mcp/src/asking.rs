@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub use self::answer::{Answer, Answers, Root, Sampled};
-pub use self::question::{Form, Question, Sampling};
+pub use self::question::{Form, Question, Sampling, Visit};
 use crate::action::{Abilities, Call};
 use crate::era::modern;
 use crate::jsonrpc::{self, Error};
@@ -64,7 +64,7 @@ impl Asking {
         traits: &Traits,
         mut new_id: impl FnMut(Option<&str>, &str) -> String,
     ) -> (Self, Vec<(String, String)>) {
-        let answers = Answers { given: BTreeMap::new(), state: ask.state };
+        let answers = Answers { state: ask.state, ..Answers::default() };
         let Ask { call, about, .. } = ask;
         let mut asking = Self { call, about, open: BTreeMap::new(), answers };
         let requests = ask.questions.into_iter().map(|(name, question)| {
@@ -96,6 +96,11 @@ impl Asking {
         is_good
     }
 
+    /// What the questions carry.
+    pub(crate) fn state(&self) -> Option<&str> {
+        self.answers.state.as_deref()
+    }
+
     pub(crate) fn is_answered(&self) -> bool {
         self.open.is_empty()
     }
@@ -113,8 +118,12 @@ pub(crate) fn abilities(capabilities: &Value, traits: &Traits) -> Abilities {
         && elicitation.is_some_and(|ways| {
             !traits.elicitation_modes || ways.is_empty() || ways.contains_key("form")
         });
+    // Where there is one way only, that is a form.
+    let visits = traits.elicitation
+        && traits.elicitation_modes
+        && elicitation.is_some_and(|ways| ways.contains_key("url"));
     let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
-    Abilities { forms, sampling: has("sampling"), roots: has("roots") }
+    Abilities { forms, visits, sampling: has("sampling"), roots: has("roots") }
 }
 
 /// The result by which a client of the modern era learns what is wanted. A question or a state must be there, and only
@@ -162,5 +171,5 @@ pub(crate) fn brought(params: Option<&RawValue>) -> Result<Option<Answers>, Erro
         })?;
         given.insert(name, answer);
     }
-    Ok(Some(Answers { given, state }))
+    Ok(Some(Answers { given, state, can_be_repeated: true }))
 }

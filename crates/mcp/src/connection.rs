@@ -82,7 +82,7 @@ pub struct Connection {
     pub(crate) subscribed: BTreeSet<String>,
     /// The streams that a modern client has opened.
     pub(crate) listeners: Vec<Listener>,
-    /// How often one of these two was added to, or the client's user was asked.
+    /// How often one of these two became another, or the client's user was asked.
     pub(crate) subscriptions: u64,
     /// By ticket, and so in the order in which they came.
     pending: BTreeMap<Ticket, Pending>,
@@ -381,7 +381,7 @@ impl Connection {
         };
         let is_wanted =
             |id: &Id| serde_json::from_str::<Value>(id.as_json()).is_ok_and(|id| id == wanted);
-        self.listeners.retain(|listener| !is_wanted(&listener.id));
+        self.subscriptions += self.listeners.extract_if(.., |it| is_wanted(&it.id)).count() as u64;
         // What is answered already, but held back for the rest of its batch, is not sent either.
         self.batches.forget(is_wanted);
         let cancelled = self.pending.extract_if(.., |_, pending| is_wanted(&pending.id));
@@ -389,7 +389,11 @@ impl Connection {
         for (ticket, pending) in cancelled {
             match &pending.asking {
                 // Nobody carries the call out now; the question is taken back instead.
-                Some(asking) => actions.extend(taken_back(asking)),
+                Some(asking) => {
+                    actions.extend(taken_back(asking));
+                    let state = asking.state().map(str::to_owned);
+                    actions.extend(state.map(|state| self.forget(state)));
+                }
                 None => actions.push(Action::Cancel(ticket)),
             }
             self.leave_batch_if_any(pending.batch, actions);

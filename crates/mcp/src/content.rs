@@ -2,10 +2,12 @@
 //! decided here and nowhere else.
 
 mod blocks;
+mod foreign;
 
 use serde_json::{Map, Value, json};
 
 pub use self::blocks::{Block, Held, Message, ResourceContents, Role};
+pub use self::foreign::{ForeignResource, ForeignResult};
 use crate::revision::Traits;
 
 /// A tool.
@@ -38,6 +40,14 @@ pub struct Resource {
     pub title: String,
     pub description: String,
     pub mime_type: &'static str,
+}
+
+/// A resource in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Listed {
+    Own(Resource),
+    /// Another server's.
+    Foreign(ForeignResource),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,12 +112,30 @@ impl Resource {
     }
 }
 
+impl Listed {
+    pub(crate) fn to_json(&self, traits: &Traits) -> Value {
+        match self {
+            Self::Own(resource) => resource.to_json(traits),
+            Self::Foreign(resource) => resource.to_json(traits),
+        }
+    }
+}
+
+impl From<Resource> for Listed {
+    fn from(resource: Resource) -> Self {
+        Self::Own(resource)
+    }
+}
+
 impl ResourceTemplate {
     pub(crate) fn to_json(&self, traits: &Traits) -> Value {
         let mut template = named(&self.name, &self.title, traits);
         template.insert("uriTemplate".to_owned(), json!(self.uri_template));
         template.insert("description".to_owned(), json!(self.description));
-        template.insert("mimeType".to_owned(), json!(self.mime_type));
+        // Not all that it leads to need be of one type.
+        if !self.mime_type.is_empty() {
+            template.insert("mimeType".to_owned(), json!(self.mime_type));
+        }
         Value::Object(template)
     }
 }

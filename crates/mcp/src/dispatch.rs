@@ -182,6 +182,7 @@ pub(crate) fn outcome(
             let blocks = blocks.iter().map(|block| block.to_json(&traits)).collect();
             (tool_result(blocks, structured, is_error, &traits), Caching::None)
         }
+        Outcome::Foreign(result) => (result.to_json(&traits), Caching::None),
         Outcome::Refused { error, .. } if shape != Shape::Tool => return Err(error),
         Outcome::Refused { advice, error } => {
             (failed_tool(&[advice, json!(error).to_string()]), Caching::None)
@@ -209,6 +210,7 @@ pub(crate) fn outcome(
         Outcome::Resource { contents, is_live } => {
             (json!({"contents": [contents.to_json()]}), Caching::of(is_live))
         }
+        Outcome::ForeignContents(contents) => (json!({"contents": contents}), Caching::Live),
         Outcome::Prompt { description, messages } => {
             let messages = messages.iter().map(|message| message.to_json(&traits));
             let messages: Vec<Value> = messages.collect();

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::action::{Log, Outcome, Progress};
+use crate::withdrawal::Withdrawal;
 
 /// What came of a call.
 pub enum Carried {
@@ -28,19 +29,28 @@ pub enum News {
 }
 
 /// Takes what comes of a call that is finished elsewhere. Whoever drops it has failed.
-pub struct Finish(Option<Tell>);
+pub struct Finish {
+    tell: Option<Tell>,
+    withdrawal: Withdrawal,
+}
 
 type Tell = Box<dyn Fn(News) + Send>;
 
 impl Finish {
     pub fn new(tell: impl Fn(News) + Send + 'static) -> Self {
-        Self(Some(Box::new(tell)))
+        Self { tell: Some(Box::new(tell)), withdrawal: Withdrawal::default() }
+    }
+
+    /// By this whoever carries the call out learns that nobody waits for it any more.
+    pub fn withdrawal(&self) -> Withdrawal {
+        self.withdrawal.clone()
     }
 
     /// The same, but what comes of it passes through here first.
     pub fn through(mut self, pass: impl FnOnce(Carried) -> Carried + Send + 'static) -> Self {
-        let (tell, pass) = (self.0.take(), Cell::new(Some(pass)));
-        Self::new(move |news| {
+        let (tell, pass) = (self.tell.take(), Cell::new(Some(pass)));
+        let withdrawal = self.withdrawal.clone();
+        let mut passed = Self::new(move |news| {
             let news = match (news, pass.take()) {
                 (News::Done(carried), Some(pass)) => News::Done(pass(carried)),
                 (news, unused) => {
@@ -51,7 +61,9 @@ impl Finish {
             if let Some(tell) = &tell {
                 tell(news);
             }
-        })
+        });
+        passed.withdrawal = withdrawal;
+        passed
     }
 
     pub fn progress(&self, progress: Progress) {
@@ -72,13 +84,13 @@ impl Finish {
     }
 
     fn tell(&self, news: News) {
-        if let Some(tell) = &self.0 {
+        if let Some(tell) = &self.tell {
             tell(news);
         }
     }
 
     fn end(&mut self, carried: Carried) {
-        if let Some(tell) = self.0.take() {
+        if let Some(tell) = self.tell.take() {
             tell(News::Done(carried));
         }
     }

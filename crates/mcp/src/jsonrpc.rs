@@ -58,6 +58,11 @@ impl Error {
         Self { code, message: message.into(), data: Some(data), status: OK }
     }
 
+    /// An error as somebody else has said it.
+    pub fn said(code: i32, message: String, data: Option<Value>) -> Self {
+        Self { code, message: message.into(), data, status: OK }
+    }
+
     /// Something is wrong before anybody looks at what is asked for.
     pub(crate) fn bad_request(self) -> Self {
         Self { status: BAD_REQUEST, ..self }

@@ -17,16 +17,18 @@ mod quote;
 mod revision;
 mod server;
 mod traced;
+mod withdrawal;
 
 pub use action::{
     Abilities, Action, Audience, Call, Caller, Changed, Level, Log, Outcome, Private, Progress,
     Reference, Reply, Ticket,
 };
-pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling};
+pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling, Visit};
 pub use connection::{Connection, Handshake, Peer, Transport};
 pub use host::{Begin, Carried, Finish, News, Work, guarded};
 pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
-pub use server::Server;
+pub use server::{More, Server, Unfollowable};
 pub use traced::{Mark, Traced};
+pub use withdrawal::Withdrawal;

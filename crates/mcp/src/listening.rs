@@ -80,6 +80,13 @@ impl Connection {
         subscribed.chain(opened).chain(asked).any(|uri| uri.starts_with(scheme))
     }
 
+    /// The resources that the client follows whose URIs begin like this.
+    pub fn followed<'a>(&'a self, scheme: &'a str) -> impl Iterator<Item = &'a str> {
+        let subscribed = self.subscribed.iter().map(String::as_str);
+        let opened = self.listeners.iter().flat_map(Listener::follows);
+        subscribed.chain(opened).filter(move |uri| uri.starts_with(scheme))
+    }
+
     /// Whether the client wants to know when the list of resources changes.
     pub fn hears_of_lists(&self) -> bool {
         let mut opened = self.listeners.iter();

@@ -29,6 +29,8 @@ pub struct Traits {
     pub audio: bool,
     /// Results of tools carry `structuredContent`.
     pub structured_content: bool,
+    /// …which may be anything, and not only an object.
+    pub structured_values: bool,
     /// A resource can be pointed at, without what it holds.
     pub resource_links: bool,
     /// Tools, resources and prompts carry a `title`.
@@ -76,6 +78,7 @@ impl Revision {
             completions_capability: false,
             audio: false,
             structured_content: false,
+            structured_values: false,
             resource_links: false,
             titles: false,
             described_info: true,
@@ -119,8 +122,13 @@ impl Revision {
             sse_priming: true,
             ..THIRD
         };
-        const MODERN: Traits =
-            Traits { name: "2026-07-28", is_modern: true, sse_priming: false, ..FOURTH };
+        const MODERN: Traits = Traits {
+            name: "2026-07-28",
+            is_modern: true,
+            structured_values: true,
+            sse_priming: false,
+            ..FOURTH
+        };
         match self {
             Self::V2024_11_05 => FIRST,
             Self::V2025_03_26 => SECOND,

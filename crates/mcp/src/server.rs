@@ -1,6 +1,7 @@
 //! What a server says about itself, made once: the handshake's answer and the list of tools, for each
 //! revision.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
@@ -21,17 +22,36 @@ pub struct Server {
     /// For the model: how to use what is here.
     pub instructions: &'static str,
     pub tools: Vec<Tool>,
+    /// Behind them, those that are there only at times.
+    pub more: Option<More>,
     /// Calls write lines for the client's log.
     pub logs: bool,
     /// Calls are carried out with what their requests say about themselves: [`crate::Caller::traced`].
     pub traces: bool,
     /// The list of tools may be another while we run.
     pub tools_change: bool,
-    lists: [OnceLock<String>; 5],
+    /// Which resources nobody can follow; all others may be asked for.
+    pub unfollowable: Option<Unfollowable>,
+    /// By revision, without the others and with them.
+    lists: [[OnceLock<String>; 5]; 2],
     metas: [OnceLock<String>; 5],
-    /// By tool, in their order.
+    /// By tool, in their order, the others behind.
     mirrored: OnceLock<Vec<Vec<Mirrored>>>,
 }
+
+/// Tools that come and go while we run. Whoever makes them do so tells it too: [`crate::Changed::tools`].
+pub struct More {
+    pub tools: Vec<Tool>,
+    /// For the model, behind the other instructions.
+    pub instructions: &'static str,
+    /// Whether they are there now. Called whenever somebody lists tools or calls one of these.
+    pub are_there: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// Says of a resource why it cannot be followed, if that is known. Must not wait.
+pub struct Unfollowable(pub Box<WhyNot>);
+
+type WhyNot = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Server {
     pub fn new(
@@ -49,9 +69,11 @@ impl Server {
             description,
             instructions,
             tools,
+            more: None,
             logs: false,
             traces: false,
             tools_change: false,
+            unfollowable: None,
             lists: Default::default(),
             metas: Default::default(),
             mirrored: OnceLock::new(),
@@ -59,24 +81,55 @@ impl Server {
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        let named = |tool: &&Tool| tool.name == name;
+        self.tools.iter().find(named).or_else(|| {
+            let more = self.more.as_ref()?;
+            more.tools.iter().find(named).filter(|_| (more.are_there)())
+        })
+    }
+
+    /// All that there ever are.
+    fn all(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().chain(self.more.iter().flat_map(|more| &more.tools))
     }
 
     /// The arguments of a tool that stand in headers too.
     pub(crate) fn mirrored(&self, tool: &str) -> &[Mirrored] {
-        let at = self.tools.iter().position(|own| own.name == tool);
+        let at = self.all().position(|own| own.name == tool);
         let all = self.mirrored.get_or_init(|| {
-            let schemas = self.tools.iter().map(|tool| (tool.about)().input_schema);
+            let schemas = self.all().map(|tool| (tool.about)().input_schema);
             schemas.map(|schema| Mirrored::all(&schema)).collect()
         });
         at.and_then(|at| all.get(at)).map_or(&[], Vec::as_slice)
     }
 
+    fn has_more(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| (more.are_there)())
+    }
+
+    /// How to use what is here now.
+    pub(crate) fn instructions(&self) -> Cow<'static, str> {
+        match self.more.as_ref().map(|more| more.instructions) {
+            Some(more) if !more.is_empty() && self.has_more() => {
+                format!("{} {more}", self.instructions).into()
+            }
+            _ => self.instructions.into(),
+        }
+    }
+
+    /// Why a resource cannot be followed, if that is known.
+    pub(crate) fn why_not_follow(&self, uri: &str) -> Option<String> {
+        self.unfollowable.as_ref().and_then(|Unfollowable(why)| why(uri))
+    }
+
     /// The result of `tools/list`, as JSON.
     pub(crate) fn tool_list(&self, revision: Revision) -> &str {
-        self.lists[revision as usize].get_or_init(|| {
+        let has_more = self.has_more();
+        self.lists[usize::from(has_more)][revision as usize].get_or_init(|| {
             let traits = revision.traits();
-            let tools: Vec<Value> = self.tools.iter().map(|tool| tool.to_json(&traits)).collect();
+            let count = if has_more { usize::MAX } else { self.tools.len() };
+            let tools = self.all().take(count).map(|tool| tool.to_json(&traits));
+            let tools: Vec<Value> = tools.collect();
             self.complete(revision, json!({"tools": tools}), Caching::List).to_string()
         })
     }
@@ -135,7 +188,10 @@ impl Server {
             return result;
         }
         result["resultType"] = json!("complete");
-        result["_meta"] = self.meta(revision);
+        // What was passed on may have said something there.
+        for (key, value) in self.meta(revision).as_object_mut().into_iter().flatten() {
+            result["_meta"][key] = value.take();
+        }
         match caching {
             Caching::None => {}
             Caching::List | Caching::Live => {
@@ -145,6 +201,18 @@ impl Server {
             }
         }
         result
+    }
+}
+
+impl std::fmt::Debug for More {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(self.tools.iter().map(|tool| tool.name)).finish()
+    }
+}
+
+impl std::fmt::Debug for Unfollowable {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Unfollowable")
     }
 }
 

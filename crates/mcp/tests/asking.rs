@@ -267,7 +267,10 @@ fn a_request_that_is_taken_back_takes_its_questions_back() {
     let (ticket, first, _) = call(send(&mut connection, &request("r1", "tools/call", &params)));
     let asked = finish(&mut connection, ticket, ask(first));
     let cancelled = |id: &Value| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
-    let told = messages(send(&mut connection, &cancelled(&json!("r1"))));
+    let mut actions = send(&mut connection, &cancelled(&json!("r1")));
+    let (_, forget, _) = call(vec![actions.pop().unwrap()]);
+    assert!(matches!(forget, Call::Forget { state } if state == "s1"));
+    let told = messages(actions);
     let taken_back: Vec<&Value> = told.iter().map(|told| &told["params"]["requestId"]).collect();
     assert_eq!(taken_back, asked.iter().map(|asked| &asked["id"]).collect::<Vec<_>>());
     for message in &told {

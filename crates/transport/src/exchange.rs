@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use mcp::{
     Action, Body, Call, Caller, Carried, Changed, Connection, Finish, News, Outcome, Peer, Reply,
-    Ticket, guarded,
+    Ticket, Withdrawal, guarded,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::handshake_token;
-use crate::host::Host;
+use crate::host::{Following, Host};
 use crate::limits::{STREAM_TIME, THREAD_TIME};
 use crate::routes::Request;
 use crate::service::Service;
@@ -29,6 +29,8 @@ pub(crate) struct Exchange<H: Host> {
     sender: Option<Sender>,
     news: Option<Receiver>,
     feed: Option<broadcast::Receiver<Arc<Changed>>>,
+    /// Held while its client follows something.
+    following: Option<Following>,
     /// What was asked, with when we give it up, and under which ids.
     asked: Vec<(Instant, Ticket)>,
     asked_ids: Vec<String>,
@@ -49,8 +51,16 @@ enum Said {
 #[derive(Debug)]
 struct Running {
     ticket: Ticket,
-    /// What waits for a thread can be taken back.
-    abort: Option<tokio::task::AbortHandle>,
+    taken_back: TakenBack,
+}
+
+/// How a call is taken back.
+#[derive(Debug)]
+enum TakenBack {
+    /// What waits for a thread never begins.
+    Thread(tokio::task::AbortHandle),
+    /// Whoever carries it out is told.
+    Told(Withdrawal),
 }
 
 /// What came of a message at once.
@@ -76,6 +86,7 @@ impl<H: Host> Exchange<H> {
             sender: None,
             news: None,
             feed: None,
+            following: None,
             asked: Vec::new(),
             asked_ids: Vec::new(),
             hangs_up: false,
@@ -92,6 +103,7 @@ impl<H: Host> Exchange<H> {
             self.service.host.followed();
             // From here on, before anybody reads that they follow something.
             self.feed = Some(self.service.feed.listen());
+            self.following = self.service.host.follow(&self.connection);
         }
         self.act();
         if !self.is_over() {
@@ -173,14 +185,16 @@ impl<H: Host> Exchange<H> {
                     // Nobody listens any more where nobody wants to know.
                     let _ = news.send((ticket, Box::new(News::Done(outcome.into()))));
                 });
-                self.running.push(Running { ticket, abort: Some(task.abort_handle()) });
+                let taken_back = TakenBack::Thread(task.abort_handle());
+                self.running.push(Running { ticket, taken_back });
             }
             Carried::Told(begin) => {
                 let news = self.sender();
                 let finish = Finish::new(move |piece| {
                     let _ = news.send((ticket, Box::new(piece)));
                 });
-                self.running.push(Running { ticket, abort: None });
+                let taken_back = TakenBack::Told(finish.withdrawal());
+                self.running.push(Running { ticket, taken_back });
                 // A panic drops it, which says so.
                 let begun = std::panic::AssertUnwindSafe(|| begin(finish));
                 let _ = std::panic::catch_unwind(begun);
@@ -197,11 +211,12 @@ impl<H: Host> Exchange<H> {
         sender.clone()
     }
 
-    /// What has not begun never does. What has begun ends for nobody.
+    /// What has not begun never does. What has begun ends for nobody, and is told so.
     fn cancel(&mut self, ticket: Ticket) {
         for running in self.running.extract_if(.., |running| running.ticket == ticket) {
-            if let Some(abort) = running.abort {
-                abort.abort();
+            match running.taken_back {
+                TakenBack::Thread(task) => task.abort(),
+                TakenBack::Told(withdrawal) => withdrawal.withdraw(),
             }
         }
     }

@@ -46,9 +46,9 @@ impl Signer {
         now: u64,
     ) -> String {
         let until = now + u64::try_from(HANDSHAKE_TIME.as_millis()).unwrap_or(u64::MAX);
-        let Abilities { forms, sampling, roots } = handshake.abilities;
+        let Abilities { forms, visits, sampling, roots } = handshake.abilities;
         let bits = u8::from(forms) | u8::from(sampling) << 1 | u8::from(roots) << 2;
-        let bits = bits | u8::from(principal.is_some()) << 3;
+        let bits = bits | u8::from(principal.is_some()) << 3 | u8::from(visits) << 4;
         let mut bytes = vec![FORM, handshake.revision as u8, bits];
         bytes.extend(until.to_be_bytes());
         bytes.extend(id);
@@ -74,8 +74,12 @@ impl Signer {
         if form != FORM || until < now {
             return None;
         }
-        let abilities =
-            Abilities { forms: bits & 1 != 0, sampling: bits & 2 != 0, roots: bits & 4 != 0 };
+        let abilities = Abilities {
+            forms: bits & 1 != 0,
+            visits: bits & 16 != 0,
+            sampling: bits & 2 != 0,
+            roots: bits & 4 != 0,
+        };
         let revision = *Revision::LEGACY.get(usize::from(revision))?;
         let name = str::from_utf8(name).ok()?;
         let principal = (bits & 8 != 0).then(|| name.into());
@@ -108,7 +112,8 @@ mod tests {
         let time = u64::try_from(HANDSHAKE_TIME.as_millis()).unwrap();
         for revision in Revision::LEGACY {
             for principal in [None, Some(""), Some("ann"), Some("sub@https://issuer.example")] {
-                let abilities = Abilities { forms: true, sampling: false, roots: true };
+                let abilities =
+                    Abilities { forms: true, visits: true, sampling: false, roots: true };
                 let handshake = Handshake { revision, abilities };
                 let token = signer.sign([7; 16], handshake, principal, 1_000);
                 assert!(token.bytes().all(|byte| byte.is_ascii_graphic()));

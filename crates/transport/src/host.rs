@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use mcp::{Call, Caller, Carried, Server};
+use mcp::{Call, Caller, Carried, Connection, Server};
 
 use crate::endpoints::{EndpointAnswer, EndpointRequest};
 use crate::page::Page;
@@ -25,6 +25,12 @@ pub trait Host: Send + Sync + 'static {
 
     /// Somebody begins to follow something: what changes from now on has to be told. Called before they are answered.
     fn followed(&self) {}
+
+    /// What a client follows from now on, where that is more or less than before. What comes back is held for as long as
+    /// it does. Called on a thread that must not wait.
+    fn follow(&self, _connection: &Connection) -> Option<Following> {
+        None
+    }
 
     /// Adds what the host has counted to what is counted here. Called on a thread that must not wait.
     fn metrics(&self, _page: &mut Page) {}
@@ -82,6 +88,9 @@ pub trait Host: Send + Sync + 'static {
         false
     }
 }
+
+/// That a client follows something.
+pub type Following = Box<dyn Send + Sync>;
 
 /// Who makes a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,7 +29,7 @@ mod stream;
 pub use endpoints::{EndpointAnswer, EndpointRequest};
 pub use feed::Feed;
 pub use guard::Allowed;
-pub use host::{Denied, Host, Principal};
+pub use host::{Denied, Following, Host, Principal};
 pub use limits::Limits;
 pub use page::{Family, Labels, Page};
 pub use serve::serve;

@@ -10,14 +10,15 @@ use std::time::Instant;
 use mcp::{Action, Body, Changed, Connection, Reply};
 
 use crate::admission::Place;
-use crate::handshake_token::Id;
+use crate::handshake_token::{Had, Id};
+use crate::host::Following;
 use crate::limits::{ANSWERED_BYTES_MAX, ANSWERED_MAX, NAME_BYTES_MAX, RESUME_TIME};
 use crate::stream::Stream;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Peers(Mutex<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     peers: HashMap<Id, Peer>,
     /// Streams that answer a request, by their number.
@@ -35,9 +36,10 @@ struct Answered {
     bytes: usize,
 }
 
-#[derive(Debug)]
 struct Peer {
     connection: Connection,
+    /// Held while it follows something.
+    following: Option<Following>,
     /// What it is told without having asked for it.
     stream: Arc<Stream>,
     /// How many responses read it now.
@@ -90,18 +92,19 @@ impl Peers {
         }
     }
 
-    /// Hands a message to what is kept for its client. None where there are too many.
+    /// Hands a message to what is kept for its client. None where there are too many. What it follows then is looked at
+    /// by `follow`.
     pub(crate) fn take(
         &self,
-        id: Id,
-        until: u64,
+        had: &Had,
         scope: Option<&str>,
         body: Body<'_>,
         keeping: Keeping,
         make: impl FnOnce() -> Option<NewPeer>,
+        follow: impl FnOnce(&Connection) -> Option<Following>,
     ) -> Option<Reply> {
         let mut inner = self.inner();
-        let peer = inner.peer(id, until, scope, make)?;
+        let peer = inner.peer(had.id, had.until, scope, make)?;
         let most = peer.connection.followed_bytes() + NAME_BYTES_MAX;
         if keeping == Keeping::More && !peer.share.resize(most) {
             return None;
@@ -109,6 +112,9 @@ impl Peers {
         let mut actions = Vec::new();
         peer.connection.take(body, &mut actions);
         peer.share.resize(peer.connection.followed_bytes());
+        // The new before the old, so that nothing is let go in between.
+        let following = follow(&peer.connection);
+        peer.following = following;
         actions.into_iter().find_map(|action| match action {
             Action::Reply(reply) => Some(reply),
             _ => None,
@@ -224,7 +230,17 @@ impl Inner {
             Entry::Vacant(vacant) => {
                 let NewPeer { connection, stream, place: _place, share } = make()?;
                 let left_at = Instant::now();
-                let peer = Peer { connection, stream, reading: 0, left_at, until, _place, share };
+                let following = None;
+                let peer = Peer {
+                    connection,
+                    following,
+                    stream,
+                    reading: 0,
+                    left_at,
+                    until,
+                    _place,
+                    share,
+                };
                 Some(vacant.insert(peer))
             }
         }

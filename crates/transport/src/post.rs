@@ -166,7 +166,8 @@ fn keep<H: Host>(
     let make = || service.new_peer(principal, had);
     service.host.followed();
     let scope = principal.map(|principal| &*principal.scope);
-    let reply = service.peers.take(had.id, had.until, scope, body, keeping, make);
+    let follow = |connection: &mcp::Connection| service.host.follow(connection);
+    let reply = service.peers.take(had, scope, body, keeping, make, follow);
     let reply = reply.ok_or(Refused::Busy)?;
     service.host.said(&reply.text);
     Ok(answer::json(reply))

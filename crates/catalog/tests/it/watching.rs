@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use catalog::{Change, Watch};
+use catalog::{Beside, Change, Watch};
 
 use super::*;
 
@@ -246,4 +246,43 @@ fn a_file_that_is_held_open_and_empty_is_not_there_yet() {
     file.write_all(definition("slow", "S").as_bytes()).unwrap();
     drop(file);
     watched.wait_until("the whole file", |c| usable(c) == ["other", "slow"]);
+}
+
+/// Files that are no sources are watched for who asks, wherever they are, and whether they are there yet or not. Reading one
+/// is no edit: otherwise whoever looks at it when it is touched would be told for ever.
+#[test]
+fn files_beside_the_sources_are_told_of() {
+    let home = tempfile::tempdir().unwrap();
+    let (sources, file) = (home.path().join("sources"), home.path().join("not/yet/there.json"));
+    fs::create_dir_all(&sources).unwrap();
+    let catalog = Arc::new(Catalog::open(vec![folder(&sources)]));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (told, read) = (Arc::clone(&seen), file.clone());
+    let touched = move || told.lock().unwrap().push(fs::read_to_string(&read).ok());
+    let beside = Beside { files: vec![file.clone()], touched: Some(Box::new(touched)) };
+    let changes = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&changes);
+    let count = move |_: &Change| *counted.lock().unwrap() += 1;
+    let _watch = Watch::start_with(catalog, count, beside).unwrap();
+    let wait_for = |expected: Option<&str>| {
+        let start = Instant::now();
+        while seen.lock().unwrap().last().map(Option::as_deref) != Some(expected) {
+            assert!(start.elapsed() < Duration::from_secs(20), "never told: {expected:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(None);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    for text in ["one", "two"] {
+        fs::write(&file, text).unwrap();
+        wait_for(Some(text));
+    }
+    // As editors do it.
+    fs::write(home.path().join("draft"), "three").unwrap();
+    fs::rename(home.path().join("draft"), &file).unwrap();
+    wait_for(Some("three"));
+    fs::remove_dir_all(home.path().join("not")).unwrap();
+    wait_for(None);
+    assert_eq!(*changes.lock().unwrap(), 0, "no workflow has changed");
+    assert!(seen.lock().unwrap().len() < 100, "it is told without end");
 }

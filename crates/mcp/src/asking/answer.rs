@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct Answers {
     pub given: BTreeMap<String, Answer>,
     pub state: Option<String>,
+    /// The client has made the call again by itself, and can do so once more.
+    pub can_be_repeated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,5 @@
-//! What a client can be asked: its user by a form, its model for a text, itself for the folders that it works in.
+//! What a client can be asked: its user by a form or to visit an address, its model for a text, itself for the folders
+//! that it works in.
 
 use serde_json::{Map, Value, json};
 
@@ -10,6 +11,8 @@ use crate::revision::Traits;
 pub enum Question {
     /// Of the client's user.
     Form(Form),
+    /// Of the client's user too.
+    Visit(Visit),
     /// Of the client's model.
     Sampling(Sampling),
     /// Which folders the client works in.
@@ -21,6 +24,15 @@ pub enum Question {
 pub struct Form {
     pub message: String,
     pub schema: Value,
+}
+
+/// An address where the user is to do something. That they agree is all that comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visit {
+    pub message: String,
+    pub url: String,
+    /// For clients with a handshake: by this it is known when it is done.
+    pub id: String,
 }
 
 /// What the client's model is to answer, and at what length.
@@ -37,11 +49,18 @@ impl From<Form> for Question {
     }
 }
 
+impl From<Visit> for Question {
+    fn from(visit: Visit) -> Self {
+        Self::Visit(visit)
+    }
+}
+
 impl Question {
     /// Whether a client that can do this can be asked.
     pub fn suits(&self, abilities: Abilities) -> bool {
         match self {
             Self::Form(_) => abilities.forms,
+            Self::Visit(_) => abilities.visits,
             Self::Sampling(_) => abilities.sampling,
             Self::Roots => abilities.roots,
         }
@@ -51,6 +70,7 @@ impl Question {
     fn capability(&self) -> (&'static str, Value) {
         match self {
             Self::Form(_) => ("elicitation", json!({"form": {}})),
+            Self::Visit(_) => ("elicitation", json!({"url": {}})),
             Self::Sampling(_) => ("sampling", json!({})),
             Self::Roots => ("roots", json!({})),
         }
@@ -58,7 +78,7 @@ impl Question {
 
     pub(super) fn method(&self) -> &'static str {
         match self {
-            Self::Form(_) => "elicitation/create",
+            Self::Form(_) | Self::Visit(_) => "elicitation/create",
             Self::Sampling(_) => "sampling/createMessage",
             Self::Roots => "roots/list",
         }
@@ -67,6 +87,7 @@ impl Question {
     pub(super) fn params(&self, traits: &Traits) -> Value {
         match self {
             Self::Form(form) => form.params(traits),
+            Self::Visit(visit) => visit.params(traits),
             Self::Sampling(sampling) => sampling.params(traits),
             Self::Roots => json!({}),
         }
@@ -93,6 +114,16 @@ impl Form {
         let mut params = json!({"message": self.message, "requestedSchema": self.schema});
         if traits.elicitation_modes {
             params["mode"] = json!("form");
+        }
+        params
+    }
+}
+
+impl Visit {
+    fn params(&self, traits: &Traits) -> Value {
+        let mut params = json!({"mode": "url", "message": self.message, "url": self.url});
+        if !traits.is_modern {
+            params["elicitationId"] = json!(self.id);
         }
         params
     }

@@ -49,11 +49,18 @@ impl Connection {
         };
         let answer = result.and_then(|result| Answer::read(result).ok());
         let given = [(name.to_owned(), answer.unwrap_or(Answer::Cancelled))].into();
-        let answers = Answers { given, state: Some(state.to_owned()) };
+        let answers = Answers { given, state: Some(state.to_owned()), can_be_repeated: false };
         self.counter += 1;
         let caller = Caller { abilities: self.abilities, ..self.caller() };
         let call = Call::Settle { answers };
         actions.push(Action::Call { ticket: Ticket(self.counter), call, caller });
+    }
+
+    /// Nobody waits for an answer any more. Whoever asked may keep something for it.
+    pub(super) fn forget(&mut self, state: String) -> Action {
+        self.counter += 1;
+        let caller = Caller { abilities: self.abilities, ..self.caller() };
+        Action::Call { ticket: Ticket(self.counter), call: Call::Forget { state }, caller }
     }
 
     /// Whoever was asked for this call has taken too long: the questions are taken back, and the call is made

@@ -35,6 +35,9 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
             if is_full && !connection.subscribed.contains(&uri) {
                 return Err(too_many_subscriptions());
             }
+            if let Some(why) = connection.server.why_not_follow(&uri) {
+                return Err(Error::invalid_params(why));
+            }
             connection.subscribed.insert(uri);
             connection.subscriptions += 1;
             return Ok(Step::Answer("{}".to_owned()));
@@ -47,7 +50,8 @@ pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Res
             return Ok(Step::Answer("{}".to_owned()));
         }
         "resources/unsubscribe" => {
-            connection.subscribed.remove(&params::<Uri>(request.params)?.uri);
+            let was_there = connection.subscribed.remove(&params::<Uri>(request.params)?.uri);
+            connection.subscriptions += u64::from(was_there);
             return Ok(Step::Answer("{}".to_owned()));
         }
         _ => {}
@@ -134,7 +138,7 @@ fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step
         "protocolVersion": revision.name(),
         "capabilities": server.capabilities(revision),
         "serverInfo": server.info(revision),
-        "instructions": server.instructions,
+        "instructions": server.instructions(),
     });
     Ok(Step::Answer(result.to_string()))
 }

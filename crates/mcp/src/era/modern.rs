@@ -96,7 +96,7 @@ fn discover(server: &Server) -> String {
     let result = json!({
         "supportedVersions": [REVISION.name()],
         "capabilities": server.capabilities(REVISION),
-        "instructions": server.instructions,
+        "instructions": server.instructions(),
     });
     server.complete(REVISION, result, Caching::List).to_string()
 }
@@ -119,7 +119,10 @@ fn listen(server: &Server, request: &Request<'_>) -> Result<Step, Error> {
     match wanted.get("resourceSubscriptions") {
         None => {}
         Some(Value::Array(uris)) if uris.iter().all(Value::is_string) => {
-            uris.iter().filter_map(Value::as_str).try_for_each(check_uri)?;
+            let mut uris: Vec<&str> = uris.iter().filter_map(Value::as_str).collect();
+            uris.iter().try_for_each(|uri| check_uri(uri))?;
+            // What is acknowledged is what will be told.
+            uris.retain(|uri| server.why_not_follow(uri).is_none());
             filter["resourceSubscriptions"] = json!(uris);
         }
         Some(_) => {

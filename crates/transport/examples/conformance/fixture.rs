@@ -51,7 +51,7 @@ impl Host for Fixture {
                 Outcome::BadParams("there is one page only".to_owned()).into()
             }
             // Nobody asks here for a call that waits elsewhere.
-            Call::Settle { .. } => Outcome::Fault.into(),
+            Call::Settle { .. } | Call::Forget { .. } => Outcome::Fault.into(),
         }
     }
 }

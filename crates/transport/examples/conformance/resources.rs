@@ -1,7 +1,7 @@
 //! The suite's resources: a text, a picture, one to follow, and a template.
 
 use mcp::Outcome;
-use mcp::content::{Held, Page, Resource, ResourceContents, ResourceTemplate};
+use mcp::content::{Held, Listed, Page, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
 use crate::samples::{PNG, pixel};
@@ -10,12 +10,14 @@ const TEXT: &str = "text/plain";
 const JSON: &str = "application/json";
 
 pub(crate) fn list() -> Outcome {
-    let resource = |uri: &str, title: &str, description: &str, mime_type| Resource {
-        uri: uri.to_owned(),
-        name: uri.trim_start_matches("test://").to_owned(),
-        title: title.to_owned(),
-        description: description.to_owned(),
-        mime_type,
+    let resource = |uri: &str, title: &str, description: &str, mime_type| {
+        Listed::Own(Resource {
+            uri: uri.to_owned(),
+            name: uri.trim_start_matches("test://").to_owned(),
+            title: title.to_owned(),
+            description: description.to_owned(),
+            mime_type,
+        })
     };
     let items = vec![
         resource("test://static-text", "Static text", "A text that never changes", TEXT),
