@@ -1,6 +1,6 @@
-//! The MCP clients that the tests run, and the official conformance suite: fetched from their registries into
-//! `target/clients/`, exactly as their lock files say, and kept there until those change. Tests are told where by
-//! `WORKFLOWLOOKUP_CLIENTS`.
+//! The MCP clients and servers of others that the tests run, and the official conformance suite: fetched from their
+//! registries into `target/clients/`, exactly as their lock files say, and kept there until those change. Tests are told
+//! where by `WORKFLOWLOOKUP_CLIENTS`.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -100,6 +100,14 @@ impl Who {
         }
     }
 
+    /// The same where no sessions are open.
+    pub(crate) fn known_as(&self) -> Arc<str> {
+        match self {
+            Self::Local(Some(name)) | Self::Principal { name, .. } => Arc::clone(name),
+            Self::Local(None) => user().into(),
+        }
+    }
+
     /// Whose the sessions are that they begin.
     pub(crate) fn owner<'a>(&'a self, open: &'a Open) -> &'a str {
         match self {
@@ -140,12 +148,8 @@ impl Who {
 
     /// Notes that something was refused.
     pub(crate) fn refused(&self, wanted: &str, id: Option<&str>, reason: &str, audit: &Audit) {
-        let principal = match self {
-            Self::Local(Some(name)) | Self::Principal { name, .. } => Arc::clone(name),
-            Self::Local(None) => user().into(),
-        };
         audit.refused(&Line {
-            principal: Some(&principal),
+            principal: Some(&self.known_as()),
             right: self.right(),
             wanted: Some(wanted),
             session: id.filter(|id| looks_like_an_id(id)),

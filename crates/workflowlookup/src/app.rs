@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use catalog::{Catalog, Change, Snapshot, Source, SourceState, Watch};
+use catalog::{Beside, Catalog, Change, Snapshot, Source, SourceState, Watch};
 use engine::{Checker, Next, Progress, Verdict};
 use serde::Serialize;
 use workflow::limits::is_id;
@@ -74,17 +74,18 @@ impl App {
     }
 
     /// Loads the catalogue and keeps it current; to be carried out by whoever has the time. `loaded` is
-    /// told once, `changed` what a reload changed.
+    /// told once, `changed` what a reload changed; whoever keeps other files hears of those too.
     pub(crate) fn loading(
         &self,
         loaded: impl FnOnce(&Snapshot) + Send + 'static,
         changed: impl FnMut(&Change) + Send + 'static,
+        beside: Beside,
     ) -> impl FnOnce() -> io::Result<Watch> + Send + 'static {
         let catalog = Arc::clone(&self.catalog);
         move || {
             catalog.load();
             loaded(&catalog.snapshot());
-            Watch::start(catalog, changed)
+            Watch::start_with(catalog, changed, beside)
         }
     }
 

@@ -68,6 +68,11 @@ pub(crate) struct Line<'a> {
     pub(crate) session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<&'a str>,
+    /// An upstream, and the tool of it that was to be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool: Option<&'a str>,
     /// Of the log: what was decided about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<u64>,
@@ -133,7 +138,9 @@ impl Audit {
     pub(crate) fn refused(&self, line: &Line<'_>) {
         let has_room = self.has_room(|bounded| (&mut bounded.refusals, REFUSALS_MAX));
         if has_room {
-            self.append(&Line { event: "refused", wanted: line.wanted.map(cut), ..*line });
+            let (server, tool) = (line.server.map(cut), line.tool.map(cut));
+            let wanted = line.wanted.map(cut);
+            self.append(&Line { event: "refused", wanted, server, tool, ..*line });
         }
     }
 

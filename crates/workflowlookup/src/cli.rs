@@ -23,6 +23,7 @@ mod doctor;
 mod input;
 mod jsonc;
 mod list;
+mod mcp;
 mod new;
 mod next;
 mod program;
@@ -36,9 +37,10 @@ mod sources;
 mod terminal;
 mod token;
 mod validate;
-mod words;
+pub(crate) mod words;
 
-pub(crate) use source_options::{STORE_VARIABLE, SourceOptions};
+pub(crate) use source_options::SourceOptions;
+use source_options::{REGISTRY_VARIABLE, STORE_VARIABLE};
 pub(crate) use terminal::Terminal;
 
 /// Hands AI agents a workflow step by step, and checks what they produce.
@@ -69,6 +71,7 @@ enum Command {
     Check(check::Arguments),
     Session(session::Arguments),
     Token(token::Arguments),
+    Mcp(mcp::Arguments),
     New(new::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
@@ -89,8 +92,17 @@ pub(crate) enum Outcome {
 pub(crate) enum Failure {
     #[error(transparent)]
     Refusal(#[from] Refusal),
+    /// Another server said no.
+    #[error("{}", .0.message())]
+    Upstream(Box<mcp::Refused>),
     #[error(transparent)]
     Fault(#[from] anyhow::Error),
+}
+
+impl From<mcp::Refused> for Failure {
+    fn from(refused: mcp::Refused) -> Self {
+        Self::Upstream(Box::new(refused))
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -112,13 +124,13 @@ impl Cli {
     /// that commands are described and parsed with, which is a good part of what a start costs.
     fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
+        let is_set = |name| std::env::var_os(name).is_some();
+        let has_options = is_set(STORE_VARIABLE) || is_set(REGISTRY_VARIABLE);
         match &words[..] {
-            [_, word] if word == "serve" && std::env::var_os(STORE_VARIABLE).is_none() => {
-                Ok(Self {
-                    command: Command::Serve(Box::default()),
-                    sources: SourceOptions::default(),
-                })
-            }
+            [_, word] if word == "serve" && !has_options => Ok(Self {
+                command: Command::Serve(Box::default()),
+                sources: SourceOptions::default(),
+            }),
             _ => Self::try_parse_from(words),
         }
     }
@@ -159,6 +171,7 @@ impl Command {
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
             Self::Session(arguments) => session::run(&arguments, sources, terminal),
             Self::Token(arguments) => token::run(&arguments, sources, terminal),
+            Self::Mcp(arguments) => mcp::run(&arguments, sources, terminal),
             Self::Run(arguments) => run::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
             Self::Schema(arguments) => schema::run(&arguments, terminal),
@@ -177,6 +190,7 @@ impl Command {
             Self::Check(arguments) => arguments.json,
             Self::Session(arguments) => arguments.wants_json(),
             Self::Token(arguments) => arguments.wants_json(),
+            Self::Mcp(arguments) => arguments.wants_json(),
             Self::Serve(_)
             | Self::Connect(_)
             | Self::Run(_)
@@ -199,6 +213,14 @@ fn report(ended: Ended, wants_json: bool, terminal: &mut Terminal) -> ExitCode {
             let (message, hint) = (refusal.to_string(), refusal.hint());
             // Where even this cannot be printed, the exit status must do.
             let _ = terminal.complain(FAILED, "error", &message, hint.as_deref());
+            (ExitCode::FAILURE, terminal.flush())
+        }
+        Err(Failure::Upstream(refused)) if wants_json => {
+            let object = BTreeMap::from([("error", refused.to_object())]);
+            (ExitCode::FAILURE, terminal.json(&object))
+        }
+        Err(Failure::Upstream(refused)) => {
+            let _ = terminal.complain(FAILED, "error", &refused.message(), refused.hint_text());
             (ExitCode::FAILURE, terminal.flush())
         }
         Err(Failure::Fault(fault)) if is_closed(&fault) => return ExitCode::SUCCESS,

@@ -1,6 +1,8 @@
 //! What we answer when something is not allowed or makes no sense, and its code. Faults of our own are
 //! `anyhow` errors and never come through here.
 
+pub(crate) mod upstream;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use workflow::Finding;

@@ -6,8 +6,11 @@ mod app;
 mod audit;
 mod auth;
 mod bundled;
+mod clean;
 mod cli;
 mod error;
+mod logins;
+mod seal;
 mod server;
 mod sessions;
 mod tls;
@@ -15,5 +18,9 @@ mod tls;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before all else: a guard is started with every upstream, and does nothing but wait.
+    if let Some(status) = orchestrator::guard::run_if_asked() {
+        return status;
+    }
     cli::run()
 }

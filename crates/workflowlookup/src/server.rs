@@ -12,6 +12,7 @@ mod session_resources;
 pub(crate) mod stdio;
 mod tools;
 pub(crate) mod traces;
+pub(crate) mod upstreams;
 mod waiting;
 mod wake;
 mod workers;

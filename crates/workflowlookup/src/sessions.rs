@@ -147,6 +147,11 @@ impl LazySessions {
         self.key().map(|(_, key)| key.for_handshakes())
     }
 
+    /// What questions of upstreams are sealed with, over HTTP.
+    pub(crate) fn question_key(&self) -> Result<[u8; 32], Refusal> {
+        self.key().map(|(_, key)| key.for_questions())
+    }
+
     fn key(&self) -> Result<(&Place, MasterKey), Refusal> {
         let place = self.place.as_ref().ok_or_else(|| Refusal::Store {
             details: "there is no folder to keep sessions in".to_owned(),

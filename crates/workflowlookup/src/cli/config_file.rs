@@ -36,11 +36,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
+/// Who may read a file that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever might read the old one; whoever may read a new file.
+    AsBefore,
+    /// Its owner alone: there are secrets in it.
+    Owner,
+}
+
 /// Writes `new` where `old` was, and says where `old` is kept. A link is followed, not replaced.
 pub(crate) fn replace(
     path: &Path,
     old: Option<&str>,
     new: &str,
+    readers: Readers,
 ) -> anyhow::Result<Option<PathBuf>> {
     let cannot_write = || format!("cannot write `{}`", path.display());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -49,14 +59,14 @@ pub(crate) fn replace(
             let cannot = || format!("cannot create the folder `{}`", folder.display());
             fs::create_dir_all(folder).with_context(cannot)?;
         }
-        put(path, new, None).with_context(cannot_write)?;
+        put(path, new, None, readers).with_context(cannot_write)?;
         return Ok(None);
     };
     let target = if path.is_symlink() { fs::canonicalize(path) } else { Ok(path.to_path_buf()) };
     let target = target.with_context(cannot_write)?;
     let metadata = fs::metadata(&target).with_context(cannot_write)?;
     let backup = keep(&target, old, &metadata)?;
-    put(&target, new, Some(&metadata)).with_context(cannot_write)?;
+    put(&target, new, Some(&metadata), readers).with_context(cannot_write)?;
     Ok(Some(backup))
 }
 
@@ -65,7 +75,7 @@ fn keep(path: &Path, text: &str, metadata: &Metadata) -> anyhow::Result<PathBuf>
     for number in 0..NUMBER_MAX {
         let suffix = if number == 0 { ".bak".to_owned() } else { format!(".bak.{number}") };
         let backup = with_suffix(path, &suffix);
-        match write_new(&backup, text, Some(metadata)) {
+        match write_new(&backup, text, Some(metadata), Readers::AsBefore) {
             Ok(()) => return Ok(backup),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // The same once more is no use to anybody.
@@ -83,10 +93,10 @@ fn keep(path: &Path, text: &str, metadata: &Metadata) -> anyhow::Result<PathBuf>
 }
 
 /// All or nothing: readers see the old text or the new one, never half of it.
-fn put(path: &Path, text: &str, metadata: Option<&Metadata>) -> io::Result<()> {
+fn put(path: &Path, text: &str, metadata: Option<&Metadata>, readers: Readers) -> io::Result<()> {
     for number in 0..NUMBER_MAX {
         let draft = with_suffix(path, &format!(".{}-{number}.tmp", std::process::id()));
-        match write_new(&draft, text, metadata) {
+        match write_new(&draft, text, metadata, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
             Ok(()) => {}
@@ -100,18 +110,18 @@ fn put(path: &Path, text: &str, metadata: Option<&Metadata>) -> io::Result<()> {
 }
 
 /// Writes a file that must not be there yet, with the owner and the permissions of another.
-fn write_new(path: &Path, text: &str, like: Option<&Metadata>) -> io::Result<()> {
+fn write_new(path: &Path, text: &str, like: Option<&Metadata>, readers: Readers) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    if like.is_some() {
+    if like.is_some() || readers == Readers::Owner {
         use std::os::unix::fs::OpenOptionsExt as _;
         // Nobody else may look in before it has the right permissions: there may be secrets in it.
         options.mode(0o600);
     }
     let mut file = options.open(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| match like {
-        Some(metadata) => make_like(&file, metadata),
+        Some(metadata) => make_like(&file, metadata, readers),
         None => Ok(()),
     });
     written.and_then(|()| file.sync_all()).inspect_err(|_| {
@@ -119,14 +129,18 @@ fn write_new(path: &Path, text: &str, like: Option<&Metadata>) -> io::Result<()>
     })
 }
 
-fn make_like(file: &File, metadata: &Metadata) -> io::Result<()> {
+fn make_like(file: &File, metadata: &Metadata, readers: Readers) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt as _, fchown};
         // Only the superuser may give files away; for all others it is the right owner already.
         let _ = fchown(file, Some(metadata.uid()), Some(metadata.gid()));
     }
-    file.set_permissions(metadata.permissions())
+    match readers {
+        Readers::AsBefore => file.set_permissions(metadata.permissions()),
+        // As it was made.
+        Readers::Owner => Ok(()),
+    }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

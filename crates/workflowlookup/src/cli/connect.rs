@@ -10,7 +10,8 @@ use anyhow::Context as _;
 use clap::Args;
 
 use self::merge::{Merged, merge};
-use super::client::{Client, Format, Server};
+use super::client::{self, Client, Format, Server, connecting};
+use super::config_file::Readers;
 use super::next::quoted;
 use super::terminal::{DIM, GREEN, YELLOW, escaped};
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal, config_file, program};
@@ -21,8 +22,8 @@ const NAME_MAX: usize = 64;
 
 /// Print the configuration by which an agent's client starts the server, or write it
 ///
-/// The configuration goes to standard output, and where to put it to standard error. `--workflows` and
-/// `--no-bundled` become part of it.
+/// The configuration goes to standard output, and where to put it to standard error. `--workflows`,
+/// `--no-bundled` and `--registry` become part of it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup connect claude-code
@@ -30,7 +31,7 @@ const NAME_MAX: usize = 64;
   workflowlookup --workflows ../team/workflows connect codex >> ~/.codex/config.toml")]
 pub(crate) struct Arguments {
     /// The client
-    #[arg(value_enum)]
+    #[arg(value_parser = client::parser())]
     client: Client,
     /// Merge it into the project's file in the current folder, and keep the old file as a backup:
     /// `.mcp.json` (Claude Code), `.cursor/mcp.json` or `.vscode/mcp.json`
@@ -78,7 +79,7 @@ fn server(client: Client, name: &str, sources: &SourceOptions) -> Result<Server,
     let own = program::own_path().context("cannot find out where this executable is")?;
     let on_path = program::on_path(program::NAME).filter(|path| program::is_same(path, &own));
     let command = match &on_path {
-        Some(_) if client.traits().has_path => Path::new(program::NAME),
+        Some(_) if connecting(client).has_path => Path::new(program::NAME),
         Some(path) => path.as_path(),
         None => own.as_path(),
     };
@@ -98,7 +99,7 @@ fn server(client: Client, name: &str, sources: &SourceOptions) -> Result<Server,
 
 /// What a file with nothing else in it would hold.
 fn snippet(client: Client, server: &Server) -> Result<String, Failure> {
-    match client.traits().format {
+    match connecting(client).format {
         Format::Json { servers, kind } => match merge("", servers, kind, server) {
             Ok(Merged::Added(text) | Merged::Replaced(text)) => Ok(text),
             Ok(Merged::Same) => Ok(String::new()),
@@ -119,19 +120,19 @@ fn toml_string(text: &str) -> String {
 }
 
 fn say_where(client: Client, server: &Server, terminal: &mut Terminal) -> io::Result<()> {
-    let traits = client.traits();
+    let connecting = connecting(client);
     let mut label = "put it into";
-    if let Some(file) = traits.project_file {
+    if let Some(file) = connecting.project_file {
         let message = format!("`{file}` in the project's folder, as `--write` does");
         terminal.complain(DIM, label, &message, None)?;
         label = "or into";
     }
     // What a client edits itself, all the time, is better left to its own command.
-    if let Some(file) = client.user_file().filter(|_| client != Client::ClaudeCode) {
-        let all = if traits.project_file.is_some() { ", for all projects" } else { "" };
+    if let Some(file) = client::user_file(client).filter(|_| client != Client::ClaudeCode) {
+        let all = if connecting.project_file.is_some() { ", for all projects" } else { "" };
         terminal.complain(DIM, label, &format!("`{}`{all}", file.display()), None)?;
     }
-    if let Some(add) = traits.adds_by {
+    if let Some(add) = connecting.adds_by {
         let words = [&server.command].into_iter().chain(&server.args);
         let words: Vec<String> = words.map(|word| quoted(word)).collect();
         let line = format!("{add} {} -- {}", server.name, words.join(" "));
@@ -141,11 +142,13 @@ fn say_where(client: Client, server: &Server, terminal: &mut Terminal) -> io::Re
 }
 
 fn write_into_project(client: Client, server: &Server, terminal: &mut Terminal) -> Ended {
-    let traits = client.traits();
-    let (Some(file), Format::Json { servers, kind }) = (traits.project_file, traits.format) else {
-        let file = client.user_file().map(|file| format!("`{}`", file.display()));
+    let name = client.traits().name;
+    let connecting = connecting(client);
+    let (Some(file), Format::Json { servers, kind }) = (connecting.project_file, connecting.format)
+    else {
+        let file = client::user_file(client).map(|file| format!("`{}`", file.display()));
         let file = file.unwrap_or_else(|| "its configuration".to_owned());
-        let details = format!("{} has no file in a project that `--write` knows", traits.name);
+        let details = format!("{name} has no file in a project that `--write` knows");
         let hint = format!(
             "put what `workflowlookup connect {}` prints into {file} by hand",
             client.word()
@@ -186,7 +189,7 @@ fn write_into_project(client: Client, server: &Server, terminal: &mut Terminal) 
             (text, format!("replaced the server `{name}` in `{file}`, which was different"))
         }
     };
-    let backup = config_file::replace(path, old.as_deref(), &text)?;
+    let backup = config_file::replace(path, old.as_deref(), &text, Readers::AsBefore)?;
     let kept = backup.map(|path| format!("; the old file is `{}`", path.display()));
     let message = format!("{did}{}", kept.unwrap_or_default());
     terminal.complain(GREEN, "connected", &message, None)?;

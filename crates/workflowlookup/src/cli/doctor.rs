@@ -4,7 +4,9 @@
 mod clients;
 mod executable;
 mod handshake;
+mod logins;
 mod permissions;
+mod registry;
 mod sessions;
 mod sources;
 
@@ -17,7 +19,7 @@ use super::terminal::{DIM, GREEN, RED, YELLOW};
 use super::words::plural;
 use super::{Ended, Outcome, SourceOptions, Terminal};
 
-/// Check the sources, the sessions, the server and the clients' configurations
+/// Check sources, sessions, the registry, the server and the clients' configurations
 ///
 /// The exit status is 0 where there is no problem, 1 where there is one, and 2 where we failed.
 #[derive(Debug, Args)]
@@ -79,11 +81,13 @@ pub(crate) fn run(
 ) -> Ended {
     let app = options.load();
     let snapshot = app.snapshot();
-    let parts: [&dyn Fn() -> Vec<Check>; 6] = [
+    let parts: [&dyn Fn() -> Vec<Check>; 8] = [
         &executable::look,
         &|| sources::look(&snapshot),
         &|| permissions::look(&snapshot),
         &|| sessions::look(&app),
+        &|| registry::look(&options.registry()),
+        &|| logins::look(&options.registry()),
         &|| handshake::look(options),
         &clients::look,
     ];

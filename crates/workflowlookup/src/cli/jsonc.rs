@@ -2,21 +2,9 @@
 //! would not read, we do not read either.
 
 use jsonc_parser::errors::ParseError;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast, parse_to_serde_value};
+use jsonc_parser::{CollectOptions, parse_to_ast, parse_to_serde_value};
+pub(crate) use orchestrator::registry::JSONC as OPTIONS;
 use serde_json::Value;
-
-pub(crate) const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 /// What is wrong with a text, and where: line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]

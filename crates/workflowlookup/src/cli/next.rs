@@ -138,3 +138,24 @@ pub(super) fn quoted(text: &str) -> String {
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, expected) in [
+            ("a=b", "a=b"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("a\nb", "'a\nb'"),
+            ("~", "'~'"),
+            ("größe", "'größe'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

@@ -20,6 +20,12 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(&file)).find(|path| is_executable(path))
 }
 
+/// The name of the file that a command starts, without what some systems append.
+pub(crate) fn stem(command: &str) -> &str {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
 /// Whether both are the same file, through whatever links.
 pub(crate) fn is_same(left: &Path, right: &Path) -> bool {
     match (left.canonicalize(), right.canonicalize()) {

@@ -27,6 +27,10 @@ mod typing;
 mod walk;
 mod wrap;
 
+/// Others ask, and show texts, in the same way.
+pub(super) use input::Input;
+pub(super) use wrap::lines;
+
 /// Walk a workflow in the terminal
 ///
 /// Each step is shown, and its output is checked as you hand it in. Everything accepted is kept: leave when you

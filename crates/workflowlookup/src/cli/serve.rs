@@ -1,10 +1,11 @@
 //! `serve`: the MCP server, over standard input and output, over HTTP, or both.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use orchestrator::wire;
 use store::limits::CONNECTIONS;
 
 mod http_options;
@@ -20,6 +21,7 @@ use crate::server::log::{self, Format, Level};
 use crate::server::observer::Observer;
 use crate::server::stdio::{self, Catalogue, WireLog};
 use crate::server::traces::{Endpoint, Tracer};
+use crate::server::upstreams::Upstreams;
 use crate::sessions::Serving;
 
 /// Serve agents over MCP, on standard input and output or over HTTP
@@ -44,6 +46,9 @@ pub(crate) struct Arguments {
     /// Append every message, both ways, to this file
     #[arg(long, value_name = "FILE")]
     log_wire: Option<PathBuf>,
+    /// Append every message to and from other servers to this file, as JSON lines without secrets
+    #[arg(long, value_name = "FILE")]
+    log_upstreams: Option<PathBuf>,
     /// How many connections to a PostgreSQL there are at most; otherwise 16
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     store_connections: Option<u16>,
@@ -59,18 +64,21 @@ pub(crate) fn run(
     sources: &SourceOptions,
     terminal: &mut Terminal,
 ) -> Ended {
+    let unwritable = |option: &str, path: &Path, error: io::Error| Refusal::InvalidParams {
+        details: format!("`{}` cannot be written: {error}", path.display()),
+        hint: Some(format!("name a file for {option} that may be created or appended to")),
+    };
     let open_log = || {
-        let log = arguments.log_wire.as_ref().map(|path| {
-            WireLog::open(path).map_err(|error| Refusal::InvalidParams {
-                details: format!("`{}` cannot be written: {error}", path.display()),
-                hint: Some(
-                    "name a file for --log-wire that may be created or appended to".to_owned(),
-                ),
-            })
-        });
+        let path = arguments.log_wire.as_deref();
+        let log = path
+            .map(|path| WireLog::open(path).map_err(|error| unwritable("--log-wire", path, error)));
         log.transpose()
     };
     let wire_log = open_log()?;
+    let upstream_log = arguments.log_upstreams.as_deref().map(|path| {
+        wire::WireLog::open(path).map_err(|error| unwritable("--log-upstreams", path, error))
+    });
+    let upstream_log = upstream_log.transpose()?;
     log::begin(arguments.log_level, arguments.log_format);
     let connections = arguments.store_connections.map_or(CONNECTIONS, usize::from);
     let serving = Serving { connections, gates: arguments.http.gates };
@@ -84,7 +92,8 @@ pub(crate) fn run(
     let chosen = arguments.http.choose(&app, sources.unloaded())?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
-    let host = Arc::new(Host::new(app, observer));
+    let upstreams = Upstreams::new(sources.registry(), upstream_log);
+    let host = Arc::new(Host::new(app, observer, upstreams));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),
         None => {

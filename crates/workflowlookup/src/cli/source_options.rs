@@ -1,4 +1,5 @@
-//! Where workflows come from, as the command line and the environment say.
+//! Where workflows come from, where sessions are kept and where other servers are named, as the command line and the
+//! environment say.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,8 +10,9 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args};
 use etcetera::BaseStrategy;
+use orchestrator::registry::Places;
 
-use super::{Terminal, terminal::YELLOW};
+use super::{Terminal, client, terminal::YELLOW};
 use crate::app::{self, App};
 use crate::audit::Audit;
 use crate::bundled::BUNDLED;
@@ -20,6 +22,9 @@ use crate::sessions::{Place, Serving, StoreUrl};
 /// Where sessions are kept, where no option says so: an address may have a password in it, which the list of processes
 /// would show.
 pub(crate) const STORE_VARIABLE: &str = "WORKFLOWLOOKUP_STORE";
+
+/// Which servers can be called, where no option says so.
+pub(crate) const REGISTRY_VARIABLE: &str = "WORKFLOWLOOKUP_REGISTRY";
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct SourceOptions {
@@ -40,6 +45,10 @@ pub(crate) struct SourceOptions {
     /// standard error
     #[arg(long, value_name = "FILE", global = true)]
     audit_log: Option<PathBuf>,
+    /// The file that names other MCP servers; otherwise WORKFLOWLOOKUP_REGISTRY, or `mcp.registry.json` in the current
+    /// folder and then in the platform's configuration folder
+    #[arg(long, value_name = "FILE", global = true, env = REGISTRY_VARIABLE, hide_env = true)]
+    registry: Option<PathBuf>,
 }
 
 /// Reads `--store`. What cannot be read is not repeated: it may have a password in it.
@@ -98,7 +107,10 @@ impl SourceOptions {
             .iter()
             .flat_map(|path| ["--workflows".to_owned(), path.display().to_string()]);
         let no_bundled = self.no_bundled.then(|| "--no-bundled".to_owned());
-        no_bundled.into_iter().chain(folders).chain(self.store_words()).collect()
+        let registry = self.registry.iter();
+        let registry =
+            registry.flat_map(|file| ["--registry".to_owned(), file.display().to_string()]);
+        no_bundled.into_iter().chain(folders).chain(registry).chain(self.store_words()).collect()
     }
 
     /// Of these, what a command needs that goes on with a session: it has its definition with it.
@@ -123,6 +135,7 @@ impl SourceOptions {
                 Some(path) if path != Path::new("-") => Some(std::path::absolute(path)?),
                 as_it_is => as_it_is.map(Path::to_owned),
             },
+            registry: self.registry.as_deref().map(std::path::absolute).transpose()?,
         })
     }
 
@@ -144,6 +157,18 @@ impl SourceOptions {
     /// The folders that were typed.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.workflows
+    }
+
+    /// Where other servers are named.
+    pub(crate) fn registry(&self) -> Places {
+        let user = etcetera::base_strategy::choose_native_strategy().ok();
+        Places {
+            named: self.registry.clone(),
+            // As it would be typed: findings name the file.
+            project: Some(PathBuf::new()),
+            user: user.map(|platform| platform.config_dir().join("workflowlookup")),
+            variables: client::variables(),
+        }
     }
 
     /// Leaves the loading for later.

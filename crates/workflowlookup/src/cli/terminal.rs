@@ -1,12 +1,15 @@
 //! Where commands print. Colour and tables are for terminals; a pipe gets plain, stable lines.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
+
+mod fit;
+
+pub(crate) use crate::clean::{escaped, harmless};
 
 pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -56,9 +59,25 @@ impl Terminal {
         if self.is_terminal {
             return self.text(&escaped(json));
         }
+        self.bytes(json.as_bytes())
+    }
+
+    /// Prints what a stranger says: to the byte for a file or another program, and on a terminal without what would
+    /// steer it. There it ends with a line.
+    pub(crate) fn foreign(&mut self, text: &str) -> io::Result<()> {
+        if !self.is_terminal {
+            return self.bytes(text.as_bytes());
+        }
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        self.text(text)?;
+        self.text(end)
+    }
+
+    /// Prints to the byte, whatever is there.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush()?;
         // Past the stream that takes colours out: it would take more.
-        io::stdout().lock().write_all(json.as_bytes())
+        io::stdout().lock().write_all(bytes)
     }
 
     /// A line with a word in front that says how it is meant.
@@ -78,6 +97,11 @@ impl Terminal {
     pub(crate) fn ask(&mut self, style: Style, text: &str) -> io::Result<()> {
         write!(self.out, "{style}{}{style:#}", harmless(text))?;
         self.flush()
+    }
+
+    /// Whether somebody looks.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// How many columns there are. None where nobody looks: lines stay as long as they are.
@@ -115,6 +139,26 @@ impl Terminal {
         Ok(())
     }
 
+    /// The same, with long cells of some columns cut on a terminal that is not wide enough.
+    pub(crate) fn fitted_table(
+        &mut self,
+        headings: &[&str],
+        mut rows: Vec<Vec<String>>,
+        may_be_cut: &[usize],
+    ) -> io::Result<()> {
+        if let Some(width) = self.width() {
+            fit::fit(headings, &mut rows, may_be_cut, width);
+        }
+        self.table(headings, &rows)
+    }
+
+    /// Lines on standard error, as they are.
+    pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
+        let printed = self.flush();
+        writeln!(anstream::stderr().lock(), "{}", harmless(text))?;
+        printed
+    }
+
     /// Says what is wrong, on standard error, with what to try on a line of its own.
     pub(crate) fn complain(
         &mut self,
@@ -134,32 +178,9 @@ impl Terminal {
     }
 }
 
-/// What would steer a terminal, as JSON and TOML write it inside a string.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if steers(letter) {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
-        } else {
-            escaped.push(letter);
-        }
-    }
-    escaped
-}
-
-/// Texts come from files that strangers wrote: what would steer a terminal is shown, not obeyed.
-fn harmless(text: &str) -> Cow<'_, str> {
-    if text.contains(steers) {
-        Cow::Owned(text.replace(steers, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// Control characters, and those that turn the direction of writing around.
-fn steers(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || (letter.is_control() && letter != '\n' && letter != '\t')
+/// As much of a text as so many columns have room for.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width { text.to_owned() } else { fit::cut(text, width) }
 }
 
 impl Drop for Terminal {
@@ -176,18 +197,4 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     });
     let cells: Vec<String> = cells.collect();
     cells.join("  ").trim_end().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::harmless;
-
-    #[test]
-    fn what_steers_a_terminal_is_shown_and_not_obeyed() {
-        assert_eq!(
-            harmless("a\u{1b}[2J\u{7}b\u{9b}c\u{202e}d"),
-            "a\u{fffd}[2J\u{fffd}b\u{fffd}c\u{fffd}d"
-        );
-        assert_eq!(harmless("two\nlines\tand 名"), "two\nlines\tand 名");
-    }
 }

@@ -3,13 +3,14 @@
 
 use catalog::Snapshot;
 use mcp::content::{
-    Block, Held, Message, Page, Prompt, PromptArgument, Resource, ResourceContents,
+    Block, Held, Listed, Message, Page, Prompt, PromptArgument, Resource, ResourceContents,
     ResourceTemplate,
 };
 use mcp::{Outcome, Reference};
 use workflow::Workflow;
 
 use super::session_resources;
+use super::upstreams::resources;
 use crate::app;
 
 const SCHEME: &str = "workflow://";
@@ -30,16 +31,19 @@ pub(super) fn list_resources(
     cursor: Option<&str>,
     sessions: impl FnOnce() -> Vec<Resource>,
 ) -> Outcome {
-    page(snapshot, cursor, |workflow| Resource {
-        uri: uri(&workflow.id),
-        name: workflow.id.to_string(),
-        title: workflow.name.to_string(),
-        description: workflow.description.to_string(),
-        mime_type: JSON,
+    page(snapshot, cursor, |workflow| {
+        Listed::Own(Resource {
+            uri: uri(&workflow.id),
+            name: workflow.id.to_string(),
+            title: workflow.name.to_string(),
+            description: workflow.description.to_string(),
+            mime_type: JSON,
+        })
     })
     .map_or_else(Outcome::BadParams, |mut page| {
         if cursor.is_none() {
-            page.items.splice(0..0, std::iter::once(schema_resource()).chain(sessions()));
+            let first = std::iter::once(schema_resource()).chain(sessions());
+            page.items.splice(0..0, first.map(Listed::Own));
             // A session may begin at any time.
             page.is_live = true;
         }
@@ -57,7 +61,7 @@ fn schema_resource() -> Resource {
     }
 }
 
-pub(super) fn list_templates() -> Outcome {
+pub(super) fn list_templates(has_upstreams: bool) -> Outcome {
     let workflow = ResourceTemplate {
         uri_template: format!("{SCHEME}{{id}}"),
         name: "workflow".to_owned(),
@@ -65,7 +69,9 @@ pub(super) fn list_templates() -> Outcome {
         description: "A workflow's definition, by its id".to_owned(),
         mime_type: JSON,
     };
-    Outcome::Templates(vec![workflow, session_resources::template()])
+    let own = [workflow, session_resources::template()].into_iter();
+    let upstreams = has_upstreams.then(resources::template);
+    Outcome::Templates(own.chain(upstreams).collect())
 }
 
 pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp::{Call, Caller, Outcome, Reference, Server, Transport};
+use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowable};
 
 use super::observer::Observer;
+use super::upstreams::{self, Upstreams, resources};
 use super::{catalogue, session_resources, tools, waiting};
-use crate::access::Who;
+use crate::access::{Right, Who};
 use crate::app::App;
 use crate::server::tools::Asker;
 use mcp::Carried;
@@ -15,14 +16,16 @@ pub(crate) struct Host {
     app: App,
     server: Arc<Server>,
     observer: Arc<Observer>,
-    /// Who is told when the catalogue changes.
-    listeners: Mutex<Vec<Listener>>,
+    upstreams: Arc<Upstreams>,
+    /// Who is told when something changes.
+    listeners: Listeners,
 }
 
-type Listener = Box<dyn Fn(mcp::Changed) + Send>;
+type Listener = Box<dyn Fn(mcp::Changed) + Send + Sync>;
+type Listeners = Arc<Mutex<Vec<Listener>>>;
 
 impl Host {
-    pub(crate) fn new(app: App, observer: Observer) -> Self {
+    pub(crate) fn new(app: App, observer: Observer, upstreams: Arc<Upstreams>) -> Self {
         let mut server = Server::new(
             "workflowlookup",
             "Workflow Lookup",
@@ -35,8 +38,23 @@ impl Host {
             tools::all(),
         );
         server.traces = observer.is_told();
+        let own = Arc::clone(&upstreams);
+        let are_there = Box::new(move || own.are_there());
+        let instructions = "There are other MCP servers behind this one: list_mcp_capabilities finds their tools, \
+            describe_mcp tells what they take, and call_mcp_tool calls them.";
+        server.more = Some(More { tools: tools::of_upstreams(), instructions, are_there });
+        let own = Arc::clone(&upstreams);
+        server.unfollowable = Some(Unfollowable(Box::new(move |uri| own.why_not_follow(uri))));
+        server.tools_change = true;
         let (server, observer) = (Arc::new(server), Arc::new(observer));
-        Self { app, server, observer, listeners: Mutex::default() }
+        let listeners = Listeners::default();
+        let own = Arc::clone(&listeners);
+        upstreams.tell_to(move |changed| tell(&own, &changed));
+        Self { app, server, observer, upstreams, listeners }
+    }
+
+    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
     }
 
     pub(crate) fn app(&self) -> &App {
@@ -51,17 +69,13 @@ impl Host {
         &self.observer
     }
 
-    /// From now on, changes of the catalogue are told to this one too.
-    pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + 'static) {
-        self.listeners().push(Box::new(listener));
+    /// From now on, changes are told to this one too.
+    pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + Sync + 'static) {
+        listening(&self.listeners).push(Box::new(listener));
     }
 
     pub(crate) fn tell(&self, changed: &mcp::Changed) {
-        self.listeners().iter().for_each(|listener| listener(changed.clone()));
-    }
-
-    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        tell(&self.listeners, changed);
     }
 
     pub(crate) fn carry_out(&self, call: Call, caller: Caller, via: Transport) -> Carried {
@@ -72,14 +86,16 @@ impl Host {
 
     fn answer(&self, call: Call, caller: Caller) -> Carried {
         if self.app.sessions().are_remote() && waiting::may_wait(&call) {
-            let app = self.app.clone();
-            return Carried::Later(Box::new(move || waiting::ended(carry_out(&app, call, caller))));
+            let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
+            return Carried::Later(Box::new(move || {
+                waiting::ended(carry_out(&app, &upstreams, call, caller))
+            }));
         }
-        carry_out(&self.app, call, caller)
+        carry_out(&self.app, &self.upstreams, call, caller)
     }
 }
 
-fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
+fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) -> Carried {
     let Some(who) = Who::of(&caller) else {
         tracing::error!("what a caller may do cannot be said");
         return Outcome::Fault.into();
@@ -88,14 +104,40 @@ fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
     let outcome = match call {
         Call::Tool { name, arguments, is_method } => {
             let asker = if is_method { Asker::Method } else { Asker::Call };
-            return tools::call(app, name, &arguments, asker, caller, who);
+            return tools::call(app, upstreams, name, &arguments, asker, caller, who);
+        }
+        // The call that it is for waits in another process, and hears there that nobody answered.
+        Call::Settle { answers }
+            if answers.state.as_deref().is_some_and(upstreams::is_question) =>
+        {
+            tracing::warn!("an answer came to another process than the one that asked");
+            Outcome::Fault
         }
         Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller, &who),
-        Call::ListResources { cursor } => {
-            let sessions = || session_resources::list(app, &who);
-            catalogue::list_resources(&snapshot(), cursor.as_deref(), sessions)
+        Call::Forget { state } => {
+            upstreams.forget(&state, caller.principal.as_deref());
+            Outcome::Fault
         }
-        Call::ListTemplates => catalogue::list_templates(),
+        Call::ListResources { cursor } => {
+            let may_use = who.right().is_none_or(|right| right == Right::Use);
+            let cursor = cursor.as_deref();
+            if cursor.is_some_and(resources::is_cursor) && may_use {
+                return upstreams.list_resources(None, cursor);
+            }
+            let sessions = || session_resources::list(app, &who);
+            match catalogue::list_resources(&snapshot(), cursor, sessions) {
+                Outcome::Resources(page)
+                    if page.next.is_none() && may_use && upstreams.are_there() =>
+                {
+                    return upstreams.list_resources(Some(page), None);
+                }
+                outcome => outcome,
+            }
+        }
+        Call::ListTemplates => catalogue::list_templates(upstreams.are_there()),
+        Call::ReadResource { uri } if resources::is_one(&uri) => {
+            return upstreams.read_resource(app, &who, uri);
+        }
         Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
             session_resources::read(app, &who, uri)
         }
@@ -114,6 +156,14 @@ fn carry_out(app: &App, call: Call, caller: Caller) -> Carried {
         }
     };
     outcome.into()
+}
+
+fn tell(listeners: &Listeners, changed: &mcp::Changed) {
+    listening(listeners).iter().for_each(|listener| listener(changed.clone()));
+}
+
+fn listening(listeners: &Listeners) -> MutexGuard<'_, Vec<Listener>> {
+    listeners.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a change of the catalogue means for clients.

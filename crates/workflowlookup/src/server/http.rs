@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use mcp::{Call, Caller, Carried, Server, Transport};
+use mcp::{Call, Caller, Carried, Connection, Server, Transport};
 use store::{Mark, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -16,8 +16,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use transport::{
-    Allowed, Denied, EndpointAnswer, EndpointRequest, Feed, Limits, Options, Page, Principal,
-    Service,
+    Allowed, Denied, EndpointAnswer, EndpointRequest, Feed, Following, Limits, Options, Page,
+    Principal, Service,
 };
 
 use super::Host;
@@ -27,6 +27,7 @@ use super::live::{self, Hearers};
 use super::metrics::Metrics;
 use super::stdio::loading::report;
 use super::stdio::{Direction, WireLog};
+use super::upstreams::Upstreams;
 use crate::access::Who;
 use crate::app::App;
 use crate::auth::Authenticator;
@@ -64,6 +65,7 @@ pub(crate) struct Serving {
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
     watch: Option<catalog::Watch>,
+    upstreams: Arc<Upstreams>,
 }
 
 /// Begins to serve.
@@ -72,13 +74,17 @@ pub(crate) fn begin(
     options: HttpOptions,
     wire_log: Option<WireLog>,
 ) -> Result<Serving, crate::cli::Failure> {
-    let key = host.app().sessions().handshake_key()?;
+    let sessions = host.app().sessions();
+    let (key, question_key) = (sessions.handshake_key()?, sessions.question_key()?);
     let connections = open_files::connections(Limits::default().connections);
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let listener = bind(&runtime, options.address)?;
     let address = listener.local_addr()?;
+    host.upstreams().serve_on(runtime.handle(), question_key);
     let feed = Feed::default();
-    let watch = load(host, &feed);
+    let told = feed.clone();
+    host.listen(move |changed| told.tell(changed));
+    let watch = load(host);
     let looker = Arc::new(Looker {
         app: host.app().clone(),
         feed: feed.clone(),
@@ -118,7 +124,8 @@ pub(crate) fn begin(
         // Whoever drops it wants an end too.
         let _ = stopped.await;
     }));
-    Ok(Serving { runtime, address, stop, served, watch })
+    let upstreams = Arc::clone(host.upstreams());
+    Ok(Serving { runtime, address, stop, served, watch, upstreams })
 }
 
 /// What tells us to end.
@@ -226,6 +233,7 @@ impl Serving {
                 () = impatience => tracing::warn!("a second signal: what is under way is cut short"),
             }
         });
+        self.upstreams.close();
         self.runtime.shutdown_background();
         if let Some(watch) = self.watch {
             watch.let_go();
@@ -242,14 +250,13 @@ fn bind(runtime: &Runtime, address: SocketAddr) -> Result<TcpListener, Refusal> 
 }
 
 /// Loads the catalogue, and keeps everybody informed of what changes.
-fn load(host: &Arc<Host>, feed: &Feed) -> Option<catalog::Watch> {
-    let (told, feed) = (Arc::clone(host), feed.clone());
-    let loading = host.app().loading(report, move |change| {
+fn load(host: &Arc<Host>) -> Option<catalog::Watch> {
+    let told = Arc::clone(host);
+    let tell = move |change: &catalog::Change| {
         tracing::info!("workflows have changed");
-        let changed = changed(change);
-        told.tell(&changed);
-        feed.tell(changed);
-    });
+        told.tell(&changed(change));
+    };
+    let loading = host.app().loading(report, tell, host.upstreams().beside());
     loading()
         .inspect_err(|error| tracing::warn!("edits of workflow files will not be seen: {error}"))
         .ok()
@@ -429,6 +436,11 @@ impl transport::Host for Adapter {
         if !self.looker.is_patient() {
             self.looker.look();
         }
+    }
+
+    fn follow(&self, connection: &Connection) -> Option<Following> {
+        let following = self.host.upstreams().follow(connection)?;
+        Some(Box::new(following))
     }
 
     fn lets_anybody_in(&self) -> bool {

@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal as _, Write};
 use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -52,6 +54,19 @@ impl Write for Stderr {
     }
 }
 
+/// Our crates. What libraries log is for those who write them: they show what we hide, messages, codes and headers as they
+/// are, and complain about what we tell better.
+const OURS: &[&str] = &[
+    "catalog",
+    "engine",
+    "mcp",
+    "orchestrator",
+    "store",
+    "transport",
+    "workflow",
+    "workflowlookup",
+];
+
 /// From here on, everything that is logged goes to standard error.
 pub(crate) fn begin(level: Level, format: Format) {
     let filter = match level {
@@ -61,14 +76,15 @@ pub(crate) fn begin(level: Level, format: Format) {
         Level::Info => LevelFilter::INFO,
         Level::Debug => LevelFilter::DEBUG,
     };
+    let filter = Targets::new().with_targets(OURS.iter().map(|name| (*name, filter)));
     let builder = tracing_subscriber::fmt()
         .with_writer(|| Stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
-        .with_max_level(filter);
+        .with_max_level(LevelFilter::TRACE);
     match format {
-        Format::Text => builder.init(),
-        Format::Json => builder.json().flatten_event(true).init(),
+        Format::Text => builder.finish().with(filter).init(),
+        Format::Json => builder.json().flatten_event(true).finish().with(filter).init(),
     }
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");

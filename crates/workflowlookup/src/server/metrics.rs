@@ -13,6 +13,7 @@ use transport::{Family, Labels, Page};
 
 use super::Host;
 use super::observer::Observer;
+use super::upstreams::Upstreams;
 use crate::sessions::Tally;
 use session_counts::{Counted, SessionCounts};
 
@@ -35,6 +36,7 @@ impl Metrics {
     /// To be called inside the runtime.
     pub(crate) fn print(&self, page: &mut Page) {
         calls(self.host.observer(), page);
+        upstreams(self.host.upstreams(), page);
         tally(self.host.app().sessions().tally(), page);
         store(&self.figures(), page);
         counted(&SessionCounts::look(&self.sessions), page);
@@ -89,6 +91,25 @@ fn calls(observer: &Observer, page: &mut Page) {
             None => latency(&mut family, &[("method", count.method)], &times),
         }
     }
+}
+
+fn upstreams(upstreams: &Upstreams, page: &mut Page) {
+    let all = upstreams.tally().all();
+    let about = "Calls of other servers' tools, by server and how they ended.";
+    let mut family = page.counter("workflowlookup_upstream_calls_total", about);
+    for (server, counted) in &all {
+        for (outcome, number) in counted.ended() {
+            family.sample(&[("server", server), ("outcome", outcome)], number);
+        }
+    }
+    let about =
+        "How long other servers took for calls, with the time that people took to answer them.";
+    let mut family = page.histogram("workflowlookup_upstream_call_duration_seconds", about);
+    for (server, counted) in &all {
+        latency(&mut family, &[("server", server)], &counted.times());
+    }
+    let about = "Calls of other servers' tools that wait for an answer of a client's user.";
+    page.gauge("workflowlookup_upstream_calls_waiting", about).sample(&[], upstreams.waiting());
 }
 
 fn tally(tally: &Tally, page: &mut Page) {

@@ -29,7 +29,8 @@ impl Observer {
     /// To be made once the log has begun.
     pub(crate) fn new(tracer: Option<Tracer>, has_metrics: bool) -> Self {
         let is_told = tracer.is_some() || tracing::enabled!(tracing::Level::INFO);
-        let calls = Calls::new(super::tools::all().iter().map(|tool| tool.name));
+        let tools = super::tools::all().into_iter().chain(super::tools::of_upstreams());
+        let calls = Calls::new(tools.map(|tool| tool.name));
         Self { calls, tracer, is_timed: is_told || has_metrics, is_told }
     }
 
@@ -45,7 +46,8 @@ impl Observer {
             let tracer = self.tracer.as_ref();
             Box::new(About::new(call, caller, via, begun, tracer))
         });
-        let (name, is_settling) = (call.name(), matches!(call, Call::Settle { .. }));
+        let is_settling = matches!(call, Call::Settle { .. } | Call::Forget { .. });
+        let name = call.name();
         Watched { observer: self, under_way: Some(UnderWay { name, is_settling, begun, about }) }
     }
 

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ use super::workers::Workers;
 
 mod lines;
 pub(super) mod loading;
+mod outbox;
 mod ready;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ mod writing;
 
 use lines::{LINE_MAX, Line, Lines};
 use loading::{News, attach, load};
+use outbox::Outbox;
 use ready::Ready;
 pub(super) use wire_log::Direction;
 pub(crate) use wire_log::WireLog;
@@ -75,13 +78,18 @@ pub(crate) fn serve(
         load: Some(Box::new(move || match catalogue {
             Catalogue::Ours => load(host, news, loader_waker),
             Catalogue::Loaded => {
-                attach(host, news, loader_waker);
+                attach(news, loader_waker);
                 Ok(())
             }
         })),
-        look: Box::new(live::looking(host.app().clone())),
+        look: looking(host),
     };
-    let mut session = Session::new(ready, inbox, host_side, waker, wire_log);
+    let mut session = Session::new(ready, inbox, host_side, waker.clone(), wire_log);
+    let outbox = Arc::clone(&session.outbox);
+    host.listen(move |changed| {
+        outbox.add(changed);
+        waker.wake();
+    });
     let served = session.run();
     if let Err(error) = &served {
         tracing::error!("fatal: {error}");
@@ -91,11 +99,29 @@ pub(crate) fn serve(
         let _ = session.write();
     }
     tracing::info!("ended");
+    if catalogue == Catalogue::Ours {
+        host.upstreams().close();
+    }
     // The process ends now, and nobody waits for a watcher that is in the middle of a reload.
     if let Some(watch) = session.watch.take() {
         watch.let_go();
     }
     served
+}
+
+/// Looks at sessions, and at what the client follows elsewhere.
+fn looking(host: &Host) -> Look<'_> {
+    let mut look = live::looking(host.app().clone());
+    let (mut subscriptions, mut following) = (0, None);
+    Box::new(move |connection| {
+        if subscriptions != connection.subscriptions() {
+            subscriptions = connection.subscriptions();
+            // The new before the old, so that nothing is let go in between.
+            let now = host.upstreams().follow(connection);
+            drop(std::mem::replace(&mut following, now));
+        }
+        look(connection)
+    })
 }
 
 /// Takes the real standard output for ourselves and points descriptor 1 at standard error, so that
@@ -108,7 +134,7 @@ fn take_stdout() -> io::Result<OwnedFd> {
 
 /// What is served.
 struct HostSide<'a> {
-    server: std::sync::Arc<Server>,
+    server: Arc<Server>,
     carry_out: CarryOut<'a>,
     /// Begins to load what calls answer from. Taken once.
     load: Option<Load<'a>>,
@@ -127,6 +153,8 @@ struct Session<'a> {
     look: Look<'a>,
     ready: Ready<'a>,
     inbox: Receiver<News>,
+    /// What has changed elsewhere.
+    outbox: Arc<Outbox>,
     watch: Option<Watch>,
     workers: Workers,
     wire_log: Option<WireLog>,
@@ -171,6 +199,7 @@ impl<'a> Session<'a> {
             look: host.look,
             ready,
             inbox,
+            outbox: Arc::default(),
             watch: None,
             workers: Workers::new(waker),
             wire_log,
@@ -289,6 +318,9 @@ impl<'a> Session<'a> {
                     self.connection.changed(&changed, &mut self.actions);
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                    if let Some(changed) = self.outbox.take() {
+                        self.connection.changed(&changed, &mut self.actions);
+                    }
                     self.take_finished(Duration::ZERO, None);
                     self.act();
                     return Ok(());
@@ -337,6 +369,8 @@ impl<'a> Session<'a> {
                 match action {
                     Action::Reply(Reply { text, .. }) | Action::Notify(text) => self.say(text),
                     Action::Ask { ticket, message, patience, .. } => {
+                        // What it was asked before is answered by now.
+                        self.asked.retain(|(_, asked)| *asked != ticket);
                         self.asked.push((Instant::now() + patience, ticket));
                         self.say(message);
                     }

@@ -2,10 +2,11 @@
 //! function and knows nothing of the protocol's revisions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use mcp::content::Tool;
+use mcp::content::{Block, Tool};
 use mcp::{Caller, Outcome};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use workflow::Workflow;
@@ -14,14 +15,19 @@ use workflow::definition::Step;
 use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
+use crate::server::upstreams::Upstreams;
 use crate::sessions::Denied;
 use mcp::Carried;
 
 mod advance;
+mod call_upstream;
+mod capabilities;
+mod describe;
 pub(crate) mod gate;
 mod get;
 mod lint;
 mod list;
+mod misfit;
 mod next;
 mod rewind;
 mod session_answer;
@@ -55,6 +61,16 @@ pub(crate) fn all() -> Vec<Tool> {
     ]
 }
 
+/// Those that are there while a registry names other servers.
+pub(crate) fn of_upstreams() -> Vec<Tool> {
+    let tool = |name, about| Tool { name, is_method: false, about };
+    vec![
+        tool("list_mcp_capabilities", capabilities::about),
+        tool("describe_mcp", describe::about),
+        tool(call_upstream::NAME, call_upstream::about),
+    ]
+}
+
 /// The tools that only look. All others need the right to use.
 const FOR_ALL: [&str; 6] = [
     "workflow_list",
@@ -67,6 +83,7 @@ const FOR_ALL: [&str; 6] = [
 
 pub(crate) fn call(
     app: &App,
+    upstreams: &Arc<Upstreams>,
     name: &str,
     arguments: &RawValue,
     asker: Asker,
@@ -82,17 +99,24 @@ pub(crate) fn call(
         }
     }
     match name {
-        "workflow_list" => with(arguments, |arguments| list::call(app, arguments, asker)),
-        "workflow_get" => with(arguments, |arguments| get::call(app, arguments)),
-        "workflow_next" => with(arguments, |arguments| next::call(app, arguments)),
-        "workflow_validate" => with(arguments, |arguments| validate::call(app, arguments)),
-        "workflow_lint" => with(arguments, lint::call),
-        "workflow_start" => with(arguments, |arguments| start::call(app, arguments, who)),
+        "workflow_list" => with(name, arguments, |arguments| list::call(app, arguments, asker)),
+        "workflow_get" => with(name, arguments, |arguments| get::call(app, arguments)),
+        "workflow_next" => with(name, arguments, |arguments| next::call(app, arguments)),
+        "workflow_validate" => with(name, arguments, |arguments| validate::call(app, arguments)),
+        "workflow_lint" => with(name, arguments, lint::call),
+        "workflow_start" => with(name, arguments, |arguments| start::call(app, arguments, who)),
         advance::NAME => {
-            with(arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
+            with(name, arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
         }
-        "workflow_status" => with(arguments, |arguments| status::call(app, arguments, &who)),
-        "workflow_rewind" => with(arguments, |arguments| rewind::call(app, arguments, who)),
+        "workflow_status" => with(name, arguments, |arguments| status::call(app, arguments, &who)),
+        "workflow_rewind" => with(name, arguments, |arguments| rewind::call(app, arguments, who)),
+        "list_mcp_capabilities" => {
+            with(name, arguments, |arguments| capabilities::call(upstreams, arguments))
+        }
+        "describe_mcp" => with(name, arguments, |arguments| describe::call(upstreams, arguments)),
+        call_upstream::NAME => with(name, arguments, |parsed| {
+            call_upstream::call(app, upstreams, parsed, arguments, caller, who)
+        }),
         // The table of tools and this one are the same.
         _ => Outcome::Fault.into(),
     }
@@ -106,14 +130,19 @@ struct About<'a> {
 }
 
 fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
+    name: &str,
     arguments: &'a RawValue,
     call: impl FnOnce(T) -> Result<C, Refusal>,
 ) -> Carried {
-    let arguments = match mcp::params(Some(arguments)) {
+    let raw = arguments;
+    let arguments = match mcp::params(Some(raw)) {
         Ok(arguments) => arguments,
         Err(error) => {
+            // The others have words of their own for what is often wrong.
+            let tool = of_upstreams().into_iter().find(|tool| tool.name == name);
+            let misfit = tool.and_then(|tool| misfit::misfit(&(tool.about)().input_schema, raw));
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
-            return Outcome::BadArguments(details.unwrap_or_default()).into();
+            return Outcome::BadArguments(misfit.or(details).unwrap_or_default()).into();
         }
     };
     match call(arguments) {
@@ -122,7 +151,7 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
     }
 }
 
-fn refused(refusal: &Refusal) -> Outcome {
+pub(crate) fn refused(refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::InvalidParams { details, .. } => Outcome::BadArguments(details.clone()),
         Refusal::Session {
@@ -189,7 +218,7 @@ fn advice(refusal: &Refusal) -> String {
     format!("{what}. {next}").trim_end().to_owned()
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
@@ -232,6 +261,32 @@ pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
+}
+
+/// An upstream, in a tool's arguments.
+fn server_schema() -> Value {
+    json!({"type": "string", "description": "The server's id"})
+}
+
+/// An answer of a tool that looks at upstreams: JSON, as text.
+fn as_text(answer: &impl Serialize) -> Outcome {
+    let text = serde_json::to_string(answer).unwrap_or_default();
+    Outcome::Blocks { blocks: vec![Block::text(text)], structured: None, is_error: false }
+}
+
+/// How many come before the page that a cursor leads to.
+fn skipped(cursor: Option<&str>) -> Result<usize, Refusal> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    cursor.parse().map_err(|_| bad(format!("unknown cursor `{cursor}`")))
+}
+
+fn bad(details: String) -> Refusal {
+    Refusal::InvalidParams { details, hint: None }
+}
+
+/// A tool that looks at upstreams.
+fn looking() -> Value {
+    json!({"readOnlyHint": true, "openWorldHint": true})
 }
 
 fn read_only() -> Value {

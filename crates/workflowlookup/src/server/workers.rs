@@ -2,13 +2,15 @@
 //! and finished by somebody else, as a store is when it has written. All come back through a queue to the
 //! thread that speaks with the client. Everything here is bounded.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use mcp::{Begin, Finish, News, Outcome, Ticket, Work, guarded};
+use mcp::{Begin, Finish, News, Outcome, Ticket, Withdrawal, Work, guarded};
 
 use super::wake::Waker;
 
@@ -19,6 +21,8 @@ const WAITING_MAX: usize = 16;
 
 /// How many calls may be under way that need no thread, because somebody else tells when they are done.
 const TOLD_MAX: usize = 256;
+/// How much of how they go may wait to be told. The rest is not.
+const NEWS_MAX: usize = 256;
 
 /// What has come back, and from where.
 struct Finished {
@@ -33,7 +37,11 @@ pub(crate) struct Workers {
     finished: SyncSender<Finished>,
     inbox: Receiver<Finished>,
     running: usize,
-    told: usize,
+    told: HashMap<Ticket, Withdrawal>,
+    /// Taken back, and not over yet.
+    withdrawn: usize,
+    /// What waits to be told besides outcomes.
+    news: Arc<AtomicUsize>,
     waiting: VecDeque<Waiting>,
 }
 
@@ -45,30 +53,42 @@ struct Waiting {
 impl Workers {
     pub(crate) fn new(waker: Waker) -> Self {
         // Room for all that are under way, so that none ever waits to hand in its outcome.
-        let (finished, inbox) = sync_channel(RUNNING_MAX + TOLD_MAX);
-        Self { waker, finished, inbox, running: 0, told: 0, waiting: VecDeque::new() }
+        let (finished, inbox) = sync_channel(RUNNING_MAX + TOLD_MAX + NEWS_MAX);
+        Self {
+            waker,
+            finished,
+            inbox,
+            running: 0,
+            told: HashMap::new(),
+            withdrawn: 0,
+            news: Arc::default(),
+            waiting: VecDeque::new(),
+        }
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= WAITING_MAX || self.told >= TOLD_MAX
+        self.waiting.len() >= WAITING_MAX || self.told.len() + self.withdrawn >= TOLD_MAX
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.running == 0 && self.told == 0
+        self.running == 0 && self.told.is_empty() && self.withdrawn == 0
     }
 
     /// Begins what is finished elsewhere.
     pub(crate) fn begin(&mut self, ticket: Ticket, begin: Begin) {
-        self.told += 1;
         let (finished, waker) = (self.finished.clone(), self.waker.clone());
+        let waiting = Arc::clone(&self.news);
         let finish = Finish::new(move |news| {
             let is_done = matches!(news, News::Done(_));
-            let told = Finished { ticket, news, was_thread: false };
-            // Nobody listens any more only when the process ends. Who merely tells how it goes does not wait.
-            let _ =
-                if is_done { finished.send(told).is_ok() } else { finished.try_send(told).is_ok() };
+            if !is_done && waiting.fetch_add(1, Ordering::Relaxed) >= NEWS_MAX {
+                waiting.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+            // There is room. Nobody listens any more only when the process ends.
+            let _ = finished.send(Finished { ticket, news, was_thread: false });
             waker.wake();
         });
+        self.told.insert(ticket, finish.withdrawal());
         // A panic drops it, which says so.
         let _ = catch_unwind(AssertUnwindSafe(|| begin(finish)));
     }
@@ -79,9 +99,13 @@ impl Workers {
         self.go_on();
     }
 
-    /// What has not begun never does. What has begun ends for nobody.
+    /// What has not begun never does. What has begun ends for nobody, and is told so where it listens.
     pub(crate) fn cancel(&mut self, ticket: Ticket) {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
+        if let Some(withdrawal) = self.told.remove(&ticket) {
+            self.withdrawn += 1;
+            withdrawal.withdraw();
+        }
     }
 
     /// The next that has something to say, if one has within this time.
@@ -93,8 +117,10 @@ impl Workers {
         if was_thread {
             self.running -= 1;
             self.go_on();
-        } else if matches!(news, News::Done(_)) {
-            self.told -= 1;
+        } else if !matches!(news, News::Done(_)) {
+            self.news.fetch_sub(1, Ordering::Relaxed);
+        } else if self.told.remove(&ticket).is_none() {
+            self.withdrawn -= 1;
         }
         Some((ticket, news))
     }

@@ -5,11 +5,11 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use hmac::{Hmac, KeyInit, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 
 use super::Signer;
 use super::place::{KEY_VARIABLE, KeyPlace};
+use crate::seal::hmac;
 
 const BYTES: usize = 32;
 
@@ -30,18 +30,16 @@ impl MasterKey {
         self.derived("handshake")
     }
 
+    /// What clients carry while an upstream waits for their users is sealed with this.
+    pub(crate) fn for_questions(&self) -> [u8; BYTES] {
+        self.derived("question of an upstream")
+    }
+
     fn derived(&self, purpose: &str) -> [u8; BYTES] {
         let mut mac = hmac(&self.0);
         mac.update(purpose.as_bytes());
         mac.finalize().into_bytes().into()
     }
-}
-
-pub(super) fn hmac(key: &[u8; BYTES]) -> Hmac<Sha256> {
-    // A short key is filled up with zeros: that is how it is defined.
-    let mut block = [0; 64];
-    block[..BYTES].copy_from_slice(key);
-    KeyInit::new(&block.into())
 }
 
 /// The key from where it is kept.

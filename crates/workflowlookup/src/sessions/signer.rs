@@ -1,21 +1,20 @@
 //! What a client carries for us while its user is asked, signed: which gate is asked about, for which arguments, and
 //! until when. A decision names the version that it is about, so that it counts once.
 
-use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 use store::Version;
 
 use engine::Submission;
 
-use super::key_file::hmac;
+use crate::seal::{Seal, hex};
 
 /// How long an answer is good for: somebody may have to be found first.
 const GOOD_FOR_MS: u64 = 24 * 60 * 60 * 1000;
 /// The form of what is signed. Another form is another number.
 const FORM: &str = "2";
 
-#[derive(Clone)]
-pub(crate) struct Signer([u8; 32]);
+#[derive(Debug, Clone)]
+pub(crate) struct Signer(Seal);
 
 /// A gate that somebody is asked about.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,7 @@ impl Gate<'_> {
 
 impl Signer {
     pub(crate) fn new(key: [u8; 32]) -> Self {
-        Self(key)
+        Self(Seal::new(key))
     }
 
     /// For the client of this principal to carry.
@@ -68,46 +67,18 @@ impl Signer {
         let until = now.saturating_add(GOOD_FOR_MS);
         let Gate { session, revision, .. } = gate;
         let said = format!("{FORM}.{until}.{version}.{revision}.{}.{session}", gate.digest());
-        let mac = hex(&self.mac(&said, principal).finalize().into_bytes());
-        format!("{mac}.{said}")
+        self.0.close(&said, principal)
     }
 
     /// What its user was asked; none where it is not ours, somebody else's, or too old.
     pub(crate) fn verify(&self, state: &str, principal: Option<&str>, now: u64) -> Option<Asked> {
-        let (mac, said) = state.split_once('.')?;
-        if mac.len() != 64 {
-            return None;
-        }
-        let bytes = (0..32).map(|at| u8::from_str_radix(mac.get(2 * at..2 * at + 2)?, 16).ok());
-        let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
-        self.mac(said, principal).verify_slice(&bytes).ok()?;
+        let said = self.0.open(state, principal)?;
         let mut parts = said.splitn(6, '.');
         let mut part = || parts.next();
         let (form, until) = (part()?, part()?.parse::<u64>().ok()?);
         let (version, revision) = (part()?.parse().ok()?, part()?.parse().ok()?);
         let (digest, session) = (part()?.to_owned(), part()?.to_owned());
         (form == FORM && until >= now).then_some(Asked { session, version, revision, digest })
-    }
-
-    fn mac(&self, said: &str, principal: Option<&str>) -> hmac::Hmac<Sha256> {
-        let mut mac = hmac(&self.0);
-        // What is said has no line end, so that no two pairs look alike.
-        mac.update(said.as_bytes());
-        if let Some(principal) = principal {
-            mac.update(b"\n");
-            mac.update(principal.as_bytes());
-        }
-        mac
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl std::fmt::Debug for Signer {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Signer")
     }
 }
 

@@ -76,6 +76,16 @@ impl Agent {
                 "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
         }
+        self.send(method, &params)
+    }
+
+    /// The same with everything in it that has to be said.
+    pub(super) fn begin_as_it_is(&mut self, method: &str, params: Value) -> u64 {
+        self.requests += 1;
+        self.send(method, &params)
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
         let request =
             json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
         self.process.send(request.to_string());

@@ -5,6 +5,7 @@
 
 mod inspector;
 mod rmcp;
+mod upstream;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -72,13 +73,7 @@ enum Reached {
 }
 
 fn typescript(reached: Reached) -> String {
-    let folder = installed("typescript");
-    // Node looks for packages beside the script. A rename, because another test may read it now.
-    for script in ["connect.mjs", "gate.mjs", "walk.mjs"] {
-        let copy = tempfile::NamedTempFile::new_in(&folder).unwrap();
-        fs::copy(scripts().join("typescript").join(script), copy.path()).unwrap();
-        copy.persist(folder.join(script)).unwrap();
-    }
+    let folder = typescript_folder();
     let reports = ["v1", "v2", "v2-auto"].map(|way| {
         let node = |script: &str, server: &str| {
             let mut node = Command::new(node());
@@ -88,6 +83,18 @@ fn typescript(reached: Reached) -> String {
         format!("{way}: {}", walks_and_waits(reached, node))
     });
     reports.join("\n")
+}
+
+/// Where the scripts are, with the packages that they need.
+fn typescript_folder() -> PathBuf {
+    let folder = installed("typescript");
+    // Node looks for packages beside the script. A rename, because another test may read it now.
+    for script in ["connect.mjs", "gate.mjs", "upstream.mjs", "walk.mjs"] {
+        let copy = tempfile::NamedTempFile::new_in(&folder).unwrap();
+        fs::copy(scripts().join("typescript").join(script), copy.path()).unwrap();
+        copy.persist(folder.join(script)).unwrap();
+    }
+    folder
 }
 
 fn python(reached: Reached) -> String {

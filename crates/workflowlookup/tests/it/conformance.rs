@@ -9,7 +9,7 @@ mod suite;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use suite::Outcome;
+use suite::{Outcome, Tested};
 
 use super::Place;
 use super::http_server::Listening;
@@ -180,7 +180,7 @@ fn without_a_handshake() {
 fn check(expected: &Expected) {
     let place = Place::new();
     let server = Listening::start(&place);
-    let outcome = suite::run(&server.url(), expected.revision, None);
+    let outcome = suite::run(Tested::Server { url: &server.url() }, expected.revision, None);
     assert_eq!(server.end(), [""; 0], "nothing was worth a word");
     assert_eq!(outcome.status, Some(1), "what needs the fixture counts as failed");
     let wrong = differences(expected, &outcome);

@@ -55,6 +55,8 @@ fn all_is_well_where_it_is() {
     ok: the project's folder `workflows` does not exist, and need not
     ok: the project's folder `.workflowlookup/workflows` does not exist, and need not
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
+    note: no registry names other MCP servers that could be called
+      try: `workflowlookup mcp import` shows those that your clients know
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -122,6 +124,8 @@ fn sources_that_were_asked_for_must_be_there() {
       try: create it, or correct `--workflows`
     ok: nobody but their owners and groups can write the workflows' files and folders
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
+    note: no registry names other MCP servers that could be called
+      try: `workflowlookup mcp import` shows those that your clients know
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -161,6 +165,8 @@ fn broken_and_hidden_workflows_are_named() {
     note: `workflows/deep/ours.yaml` hides `handle-incident.json`: both are `handle-incident`
     ok: nobody but their owners and groups can write the workflows' files and folders
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
+    note: no registry names other MCP servers that could be called
+      try: `workflowlookup mcp import` shows those that your clients know
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -246,6 +252,8 @@ fn folders_without_permission_are_problems() {
       try: `workflowlookup new ID` writes one to start from
     ok: nobody but their owners and groups can write the workflows' files and folders
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
+    note: no registry names other MCP servers that could be called
+      try: `workflowlookup mcp import` shows those that your clients know
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
     warning: Cursor: `.cursor/mcp.json` cannot be read: Permission denied (os error 13)
       try: the client may not be able to read it either
@@ -367,5 +375,45 @@ fn the_store_of_sessions_is_looked_at() {
     insta::assert_snapshot!(sessions(&place), @"
     problem: the key `[ROOT]/home/.local/state/workflowlookup/key` cannot be used: it is not 64 hexadecimal digits
       try: put the right one back, or move it away together with its store to begin anew
+    ");
+}
+
+#[test]
+fn the_registry_is_looked_at() {
+    let place = Place::new();
+    let registry = |place: &Place, arguments: &[&str]| {
+        let done = doctor(place, &[arguments, &["--json"]].concat());
+        about(&done, "registry").join("\n")
+    };
+    insta::assert_snapshot!(registry(&place, &[]), @"
+    note: no registry names other MCP servers that could be called
+      try: `workflowlookup mcp import` shows those that your clients know
+    ");
+    let text = r#"{"servers": [
+        {"id": "good", "mcp": {"command": "x", "env": {"TOKEN": "geheim"}}},
+        {"id": "off", "disabled": true, "mcp": {"command": "x"}},
+        {"id": "bad", "mcp": {"command": "x", "args": ["${NOT_SET}"]}},
+        {"id": "odd", "mcp": {"command": "x", "headers": {}}}
+    ]}"#;
+    place.write("mcp.registry.json", text);
+    chmod(&place, "mcp.registry.json", 0o644);
+    let folder = place.home().join(".config/workflowlookup");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("mcp.registry.json"), r#"[{"id": "good", "mcp": {"command": "y"}}]"#)
+        .unwrap();
+    insta::assert_snapshot!(registry(&place, &[]), @"
+    ok: the project's registry `mcp.registry.json` names 2 servers that can be called, 1 disabled, 1 that cannot be used
+    warning: others on this machine can read `mcp.registry.json`, and the secrets in it
+      try: `chmod go-rwx mcp.registry.json`, or put them into variables: `${NAME}`
+    ok: your registry `[ROOT]/home/.config/workflowlookup/mcp.registry.json` names 0 servers that can be called, 1 hidden
+    problem: `mcp.registry.json:4:57` (`bad`): the variable `NOT_SET` in `args[0]` is not set
+      try: set it where this program is started, or write `${NOT_SET:-default}`
+    warning: `mcp.registry.json:5:47` (`odd`): `headers` has no effect with a command
+      try: remove it
+    note: `mcp.registry.json` hides `good` of `[ROOT]/home/.config/workflowlookup/mcp.registry.json`
+    ");
+    insta::assert_snapshot!(registry(&place, &["--registry", "nowhere.json"]), @"
+    problem: `nowhere.json`: there is no such file
+      try: see whether the path is right
     ");
 }

@@ -50,11 +50,17 @@ fn commands_in(help: &str) -> Vec<&str> {
 fn generated_tools_page() {
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-    let done = Place::new().run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
+    let place = Place::new();
+    let registry =
+        r#"{"servers": [{"id": "other", "mcp": {"transport": "stdio", "command": "false"}}]}"#;
+    place.write("mcp.registry.json", registry);
+    let done = place.run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
     let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
     let tools = answer["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 9);
-    let mut page = "# The tools\n\nMade from `tools/list`, as an agent sees it.\n".to_owned();
+    assert_eq!(tools.len(), 12);
+    let mut page = "# The tools\n\nMade from `tools/list`, as an agent sees it. The last three are there while a registry \
+        names other servers: see [orchestrator.md](orchestrator.md).\n"
+        .to_owned();
     for tool in tools {
         let text = |field: &str| tool[field].as_str().unwrap();
         write!(page, "\n## {}\n\n{}. {}\n", text("name"), text("title"), text("description"))
@@ -69,12 +75,8 @@ fn generated_tools_page() {
             let what = argument["description"].as_str().unwrap_or_default();
             writeln!(page, "| `{name}` | {kind} | {required} | {what} |").unwrap();
         }
-        let result: Vec<String> = tool["outputSchema"]["properties"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(|name| format!("`{name}`"))
-            .collect();
+        let Some(result) = tool["outputSchema"]["properties"].as_object() else { continue };
+        let result: Vec<String> = result.keys().map(|name| format!("`{name}`")).collect();
         writeln!(page, "\nThe result has {}.", result.join(", ")).unwrap();
     }
     assert_current("docs/tools.md", &page);

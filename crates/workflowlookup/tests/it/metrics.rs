@@ -129,8 +129,12 @@ fn documented() -> BTreeMap<String, (String, BTreeSet<String>)> {
 
 #[test]
 fn every_metric_stands_in_the_table() {
-    let (_place, server) = start();
+    let (place, server) = start();
     begin(&server, &json!({"workflowId": "letter"}));
+    let mcp = json!({"transport": "stdio", "command": "no-such-program-anywhere"});
+    let registry = json!({"servers": [{"id": "other", "mcp": mcp}]});
+    place.write("mcp.registry.json", registry.to_string());
+    call(&server, "call_mcp_tool", &json!({"server": "other", "tool": "a"}));
     let scraped = wait_for(&server, "workflowlookup_sessions{state=\"running\"}", 1.0);
     let documented = documented();
     let kinds: BTreeMap<_, _> =

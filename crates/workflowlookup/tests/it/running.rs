@@ -2,7 +2,7 @@
 
 mod gates;
 mod killed;
-mod live;
+pub(super) mod live;
 mod resuming;
 mod terminal;
 

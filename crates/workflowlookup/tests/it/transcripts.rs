@@ -147,15 +147,36 @@ fn furnished(place: Place) -> Place {
     place
 }
 
+/// A place whose registry names our own program, twice: as one that may be called, and as one that a person is asked about.
+fn with_upstreams() -> Place {
+    let place = Place::new();
+    let other = place.root.path().join("other");
+    fs::create_dir_all(other.join("workflows")).unwrap();
+    fs::copy(folder().join("workflows/letter.json"), other.join("workflows/letter.json")).unwrap();
+    let entry = |id: &str, sensitivity: &str| {
+        let mcp = json!({
+            "transport": "stdio", "command": env!("CARGO_BIN_EXE_workflowlookup"),
+            "args": ["serve", "--no-bundled"], "cwd": other, "env": {"HOME": other},
+        });
+        json!({
+            "id": id, "title": format!("The {id}"), "summary": "Hands out letters", "mcp": mcp,
+            "sensitivity": sensitivity, "timeoutMs": 30_000,
+        })
+    };
+    let entries = [entry("office", "low"), entry("vault", "high")];
+    place.write("mcp.registry.json", json!({"servers": entries}).to_string());
+    place
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
 }
 
 /// Plays a transcript; what went over the wire, and what did not come out as written.
-fn play(text: &str, transport: Transport) -> (Vec<Said>, String) {
+fn play(place: Place, text: &str, transport: Transport) -> (Vec<Said>, String) {
     let mut player = match transport {
-        Transport::Stdio => Player::Stdio(Process::start()),
-        Transport::Http => Player::Http(Box::new(OverHttp::start())),
+        Transport::Stdio => Player::Stdio(Process::start_in(place)),
+        Transport::Http => Player::Http(Box::new(OverHttp::start(place))),
     };
     let mut wire = Vec::new();
     let mut wrong = String::new();
@@ -291,7 +312,8 @@ fn check(prefix: &str) {
         count += 1;
         let text = fs::read_to_string(&path).unwrap();
         for transport in [Transport::Stdio, Transport::Http] {
-            let (wire, mut faults) = play(&text, transport);
+            let place = if prefix == UPSTREAM { with_upstreams() } else { Place::new() };
+            let (wire, mut faults) = play(place, &text, transport);
             faults.push_str(&against_schemas(&wire));
             faults.push_str(&against_output_schemas(&wire));
             if !faults.is_empty() {
@@ -310,6 +332,14 @@ fn the_first_specification() {
 #[test]
 fn every_revision() {
     check("rev-");
+}
+
+/// Those that speak of other servers.
+const UPSTREAM: &str = "upstream-";
+
+#[test]
+fn upstreams() {
+    check(UPSTREAM);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Who may write what agents are told to do. A file that anybody on the machine can change is a way to
 //! steer somebody else's agent.
 
+use std::path::Path;
+
 use catalog::Snapshot;
 
 use super::Check;
@@ -73,4 +75,16 @@ fn places(snapshot: &Snapshot) -> std::collections::BTreeSet<std::path::PathBuf>
 fn is_open(path: &std::path::Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
+}
+
+#[cfg(unix)]
+pub(super) fn is_readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0)
+}
+
+/// Elsewhere there are no such bits to look at.
+#[cfg(not(unix))]
+pub(super) fn is_readable_by_others(_: &Path) -> bool {
+    false
 }

@@ -1,7 +1,6 @@
 //! Whether sessions can be kept, and whether nobody else can read them or forge their logs.
 
-use std::path::Path;
-
+use super::permissions::is_readable_by_others;
 use super::{Check, Level};
 use crate::app::App;
 use crate::cli::next::quoted;
@@ -54,16 +53,4 @@ pub(super) fn look(app: &App) -> Vec<Check> {
         }
     }
     checks
-}
-
-#[cfg(unix)]
-fn is_readable_by_others(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0)
-}
-
-/// Elsewhere there are no such bits to look at.
-#[cfg(not(unix))]
-fn is_readable_by_others(_: &Path) -> bool {
-    false
 }

@@ -27,7 +27,7 @@ const TERMINAL_LINE_BYTES: usize = 4095;
 /// `\r\n`.
 const LINE_END_BYTES: usize = 2;
 
-pub(super) struct Input {
+pub(crate) struct Input {
     lines: StdinLock<'static>,
     is_terminal: bool,
 }
@@ -58,7 +58,7 @@ pub(super) enum Command {
 }
 
 impl Input {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let lines = io::stdin().lock();
         let is_terminal = lines.is_terminal();
         Self { lines, is_terminal }
@@ -83,7 +83,7 @@ impl Input {
     }
 
     /// One line without its end; an error where it is no UTF-8 text. None at the end.
-    pub(super) fn line(&mut self) -> Result<Option<Result<String, String>>, Failure> {
+    pub(crate) fn line(&mut self) -> Result<Option<Result<String, String>>, Failure> {
         let mut bytes = Vec::new();
         let bound = OUTPUT_BYTES_MAX + LINE_END_BYTES;
         (&mut self.lines).take(bound as u64 + 1).read_until(b'\n', &mut bytes)?;

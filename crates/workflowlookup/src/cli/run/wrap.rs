@@ -7,20 +7,20 @@ use unicode_width::UnicodeWidthStr;
 const WIDTH_MAX: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Heading,
     Code,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) kind: Kind,
-    pub(super) text: String,
+pub(crate) struct Line {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
 }
 
 /// The lines to show. Without a width they stay as they are.
-pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<Line> {
+pub(crate) fn lines(text: &str, width: Option<usize>) -> Vec<Line> {
     let width = width.map(|width| width.min(WIDTH_MAX));
     let mut lines = Vec::new();
     let mut fence: Option<&str> = None;

@@ -12,6 +12,7 @@ use store::limits::ID_BYTES_MAX;
 use super::calls::{CALL_TOOL, Ended, code};
 use crate::server::session_resources;
 use crate::server::traces::{Context, Span, Tracer};
+use crate::server::upstreams::CALL;
 
 /// Longer ids and names of clients are left out, or cut.
 const TEXT_BYTES_MAX: usize = 256;
@@ -25,6 +26,7 @@ pub(super) struct About {
     /// What a resource or a prompt is called.
     target: Option<(&'static str, String)>,
     session: Option<String>,
+    upstream: Option<Upstream>,
     principal: Option<Arc<str>>,
     via: Transport,
     traced: Option<Arc<Traced>>,
@@ -60,6 +62,10 @@ impl About {
             }
             _ => None,
         };
+        let upstream = match call {
+            Call::Tool { name, arguments, .. } => Upstream::named_by(name, arguments.get()),
+            _ => None,
+        };
         let traced = caller.traced.clone();
         let context = traced.as_ref().and_then(|traced| {
             Context::read(traced.traceparent.as_deref()?, traced.tracestate.as_deref())
@@ -78,6 +84,7 @@ impl About {
             tool,
             target: target.map(|(key, text)| (key, text.clone())),
             session,
+            upstream,
             principal: caller.principal.clone(),
             via,
             was_asked: caller.answers.is_some(),
@@ -115,9 +122,12 @@ impl About {
         let Self { method, tool, session, principal, .. } = self;
         let trace = self.context.as_ref().map(|context| context.trace);
         let trace = self.mark.map(|mark| mark.trace).or(trace);
+        let upstream = self.upstream.as_ref();
         tracing::info!(
             method,
             tool,
+            server = upstream.map(|upstream| &*upstream.server),
+            server_tool = upstream.and_then(|upstream| upstream.tool.as_deref()),
             session,
             principal = principal.as_deref(),
             outcome = ended.name(),
@@ -134,6 +144,7 @@ impl About {
         self.method == CALL_TOOL
             && match outcome {
                 Some(Outcome::Refused { .. } | Outcome::Blocks { is_error: true, .. }) => true,
+                Some(Outcome::Foreign(result)) => result.is_error,
                 Some(Outcome::BadArguments(_)) => {
                     revision.is_some_and(|known| known.traits().bad_arguments_are_results)
                 }
@@ -185,6 +196,12 @@ impl About {
         if let Some(session) = self.session {
             add("workflowlookup.session", session.into());
         }
+        if let Some(Upstream { server, tool }) = self.upstream {
+            add("workflowlookup.upstream", server.into());
+            if let Some(tool) = tool {
+                add("workflowlookup.upstream_tool", tool.into());
+            }
+        }
         if let Some(principal) = &self.principal {
             add("workflowlookup.principal", cut(principal).into());
         }
@@ -204,6 +221,30 @@ impl About {
             _ => self.method.into(),
         };
         Span { name, mark, context: self.context, ended: now, attributes, error }
+    }
+}
+
+/// Whom a call is passed on to.
+struct Upstream {
+    server: String,
+    tool: Option<String>,
+}
+
+impl Upstream {
+    fn named_by(name: &str, arguments: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Named<'a> {
+            #[serde(borrow, alias = "id")]
+            server: Cow<'a, str>,
+            #[serde(borrow, default)]
+            tool: Option<Cow<'a, str>>,
+        }
+        if !["describe_mcp", CALL].contains(&name) {
+            return None;
+        }
+        let Named { server, tool } = serde_json::from_str(arguments).ok()?;
+        let tool = tool.and_then(|tool| session_id(&tool));
+        session_id(&server).map(|server| Self { server, tool })
     }
 }
 

@@ -16,13 +16,14 @@ const METHODS: [&str; 6] = [
     "prompts/get",
     "completion/complete",
 ];
-/// An answer to a question that another process has asked.
-const SETTLE: &str = "settle";
+/// An answer to a question that another process has asked, and a question that nobody will answer.
+const OF_QUESTIONS: [&str; 2] = ["settle", "forget"];
 pub(super) const CALL_TOOL: &str = "tools/call";
 
 /// The codes that refusals have. What has another one is counted as `other`.
-const CODES: [i32; 10] =
-    [-32000, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32021, -32602];
+const CODES: [i32; 12] = [
+    -32000, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008, -32009, -32021, -32602,
+];
 
 /// The store cannot be used, and something else of ours went wrong.
 const STORE: i32 = -32006;
@@ -85,7 +86,7 @@ impl Calls {
             times: Histogram::default(),
         };
         let tools = tools.map(|name| counted(name, true));
-        let methods = METHODS.into_iter().chain([SETTLE]).map(|name| counted(name, false));
+        let methods = METHODS.into_iter().chain(OF_QUESTIONS).map(|name| counted(name, false));
         Self { counted: tools.chain(methods).collect(), refused: Default::default() }
     }
 
@@ -141,16 +142,19 @@ pub(super) fn ended(outcome: &Outcome) -> Ended {
     match outcome {
         Outcome::Tool { .. }
         | Outcome::Blocks { is_error: false, .. }
+        | Outcome::ForeignContents(_)
         | Outcome::Resources(_)
         | Outcome::Templates(_)
         | Outcome::Resource { .. }
         | Outcome::Prompts(_)
         | Outcome::Prompt { .. }
         | Outcome::Completion { .. } => Ended::Ok,
+        Outcome::Foreign(result) if !result.is_error => Ended::Ok,
         Outcome::Ask(_) => Ended::Asked,
         // A store that cannot be used is nobody's fault but ours.
         Outcome::Refused { error, .. } if error.code == STORE => Ended::Fault,
         Outcome::Blocks { is_error: true, .. }
+        | Outcome::Foreign(_)
         | Outcome::Refused { .. }
         | Outcome::BadArguments(_)
         | Outcome::NoResource { .. }
@@ -196,7 +200,7 @@ mod tests {
         calls.count("of a client's", Ended::Refused, Some(7), None);
         let names: Vec<_> = calls.all().map(|count| (count.method, count.tool)).collect();
         assert_eq!(names[0], ("tools/call", Some("tidy_up")));
-        assert_eq!(names.len(), 1 + METHODS.len() + 1);
+        assert_eq!(names.len(), 1 + METHODS.len() + OF_QUESTIONS.len());
         let refused: Vec<_> = calls.refused().filter(|(_, count)| *count > 0).collect();
         assert_eq!(refused, [("-32005".to_owned(), 1), ("other".to_owned(), 1)]);
         let first = calls.all().next().unwrap();

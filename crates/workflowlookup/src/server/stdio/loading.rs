@@ -21,6 +21,7 @@ pub(super) fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Res
             tell_loaded(News::Loaded);
         },
         move |change| tell_change(News::Changed(changed(change))),
+        host.upstreams().beside(),
     );
     let thread = std::thread::Builder::new().name("load".to_owned());
     thread.spawn(move || match guarded_loading(loading) {
@@ -30,11 +31,9 @@ pub(super) fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Res
     Ok(())
 }
 
-/// Somebody else has loaded the catalogue, and watches it.
-pub(super) fn attach(host: &Host, news: SyncSender<News>, waker: Waker) {
-    let tell = teller(news, waker);
-    tell(News::Loaded);
-    host.listen(move |changed| tell(News::Changed(changed)));
+/// Somebody else has loaded the catalogue, and watches it: what changes comes with everything else.
+pub(super) fn attach(news: SyncSender<News>, waker: Waker) {
+    teller(news, waker)(News::Loaded);
 }
 
 fn teller(news: SyncSender<News>, waker: Waker) -> impl Fn(News) + Clone + Send + 'static {

@@ -111,6 +111,16 @@ pub(super) fn all() -> Vec<Action> {
             it.about(&session, |id| it.client.call("workflow_rewind", &rewind(id, true)))
         }),
         action("its user confirms, where the client asks", Answer, confirms),
+        action("`list_mcp_capabilities`", Begin, |it| it.tool("list_mcp_capabilities", json!({}))),
+        action("`describe_mcp`", Begin, |it| it.tool("describe_mcp", json!({"id": "other"}))),
+        action("`call_mcp_tool`", Begin, |it| {
+            let called = json!({"server": "other", "tool": "workflow_list", "arguments": {}});
+            it.tool("call_mcp_tool", called)
+        }),
+        action("`resources/read` of another server", Begin, |it| {
+            let uri = json!({"uri": "mcp+other:workflow-schema://definition"});
+            Came { said: said(&it.client.ask("resources/read", &uri)), session: None }
+        }),
         action("`POST /sessions/{id}/approve`", Decide, |it| {
             let (session, version) = it.owner.waiting();
             it.about(&session, |id| {
@@ -272,6 +282,10 @@ pub(super) fn said(response: &Response) -> String {
     let (error, result) = (&answer["error"], &answer["result"]);
     if !error.is_null() {
         let text = error.to_string();
+        if error["code"] == -32007 {
+            assert!(text.contains("the right `use`"), "{text}");
+            return "needs `use`".to_owned();
+        }
         let is_absent = error["code"] == -32002 || text.contains("there is no resource");
         assert!(is_absent, "{text}");
         return "not found".to_owned();

@@ -35,6 +35,7 @@ impl House {
     pub(super) fn open(gates: &str) -> Self {
         let place = Place::new();
         place.write("workflows/letter.json", LETTER);
+        place.write("mcp.registry.json", registry(&place));
         let tokens = PEOPLE.map(|(name, right)| {
             let made = place.run(&["token", "new", name, "--right", right, "--audit-log", LOG]);
             assert_eq!(made.status, 0, "{}", made.stderr);
@@ -103,6 +104,21 @@ impl House {
 }
 
 const LOG: &str = "audit.jsonl";
+
+/// Our own program as another server, which is started when somebody calls it.
+fn registry(place: &Place) -> String {
+    let folder = place.root.path().join("other");
+    fs::create_dir_all(&folder).unwrap();
+    let mcp = json!({
+        "transport": "stdio", "command": env!("CARGO_BIN_EXE_workflowlookup"), "args": ["serve"],
+        "cwd": folder, "env": {"HOME": folder},
+    });
+    let entry = json!({
+        "id": "other", "mcp": mcp, "sensitivity": "low", "autoDiscoverTools": false,
+        "timeoutMs": 30_000,
+    });
+    json!({"servers": [entry]}).to_string()
+}
 
 pub(super) struct Client {
     pub(super) address: SocketAddr,

@@ -39,8 +39,8 @@ struct Session {
 }
 
 impl OverHttp {
-    pub(super) fn start() -> Self {
-        let place = furnished(Place::new());
+    pub(super) fn start(place: Place) -> Self {
+        let place = furnished(place);
         let (sender, responses) = channel();
         Self {
             server: Listening::start(&place),

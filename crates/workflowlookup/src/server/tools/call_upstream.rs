@@ -1,0 +1,69 @@
+//! `call_mcp_tool`: one call of a tool of another server.
+
+use std::sync::Arc;
+
+use mcp::Caller;
+use mcp::content::About;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::{Carried, server_schema};
+use crate::access::Who;
+use crate::app::App;
+use crate::error::Refusal;
+use crate::server::upstreams::{CALL, Request, Upstreams};
+
+pub(super) const NAME: &str = CALL;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    server: String,
+    tool: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+pub(super) fn about() -> About {
+    About {
+        title: "Call a tool of another server",
+        description: "Calls a tool of another MCP server and answers with its result. The arguments are checked first; \
+            describe_mcp with detail \"schema\" shows them. Some calls your user has to confirm.",
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "server": server_schema(),
+                "tool": {"type": "string"},
+                "arguments": {"type": "object", "additionalProperties": true},
+            },
+            "required": ["server", "tool"],
+            "additionalProperties": false,
+        }),
+        output_schema: None,
+        annotations: json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}),
+        examples: None,
+    }
+}
+
+pub(super) fn call(
+    app: &App,
+    upstreams: &Arc<Upstreams>,
+    arguments: Arguments,
+    raw: &RawValue,
+    caller: Caller,
+    who: Who,
+) -> Result<Carried, Refusal> {
+    let Arguments { server, tool, arguments } = arguments;
+    let request = Request {
+        app: app.clone(),
+        server,
+        tool,
+        arguments: arguments.unwrap_or_default(),
+        raw: raw.to_owned(),
+        caller,
+        who,
+    };
+    let upstreams = Arc::clone(upstreams);
+    Ok(Carried::Told(Box::new(move |finish| upstreams.call(request, finish))))
+}
