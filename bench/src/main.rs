@@ -16,6 +16,7 @@ mod sessions;
 mod size;
 mod start;
 mod table;
+mod upstreams;
 
 use std::path::Path;
 
@@ -29,17 +30,23 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 const FILES: usize = 5_000;
 const FEW: usize = 5;
 
+/// What is measured of a deployment, with all cores.
+type Part = fn(&Programs, &Path, &mut table::Details) -> Vec<Row>;
+
 fn main() {
     let programs = Programs::build();
     let home = tempfile::tempdir().expect("a temporary folder");
     // For whoever works on one of these parts.
     let is_asked = |name: &str| std::env::args().any(|argument| argument == name);
-    if is_asked("--only-postgres") || is_asked("--only-http") {
+    let parts: [(&str, Part); 4] = [
+        ("--only-stdio", stdio),
+        ("--only-http", http::rows),
+        ("--only-postgres", postgres::rows),
+        ("--only-upstreams", upstreams::rows),
+    ];
+    if let Some((_, part)) = parts.into_iter().find(|(name, _)| is_asked(name)) {
         let mut details = table::Details::default();
-        let rows = match is_asked("--only-http") {
-            true => http::rows(&programs, home.path(), &mut details),
-            false => postgres::rows(&programs, home.path(), &mut details),
-        };
+        let rows = part(&programs, home.path(), &mut details);
         let report = Report { files: 0, bytes: 0, rows, details };
         println!("{}", report.render());
         return;
@@ -64,6 +71,7 @@ fn main() {
     // With all cores: a hosted server has them, and so has whoever loads it.
     rows.extend(http::rows(&programs, home.path(), &mut details));
     rows.extend(postgres::rows(&programs, home.path(), &mut details));
+    rows.extend(upstreams::rows(&programs, home.path(), &mut details));
     let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");
@@ -73,6 +81,19 @@ fn main() {
     if !report.holds() {
         std::process::exit(1);
     }
+}
+
+/// The calls alone, without sessions.
+fn stdio(programs: &Programs, home: &Path, details: &mut table::Details) -> Vec<Row> {
+    let many = home.join("many");
+    definitions::write(&many, FILES);
+    server::pin_to_one_core();
+    let contestants = Contestants::new(programs, home, &many);
+    let mut rows = sequential::rows(&contestants, details);
+    rows.extend(pipelined::rows(&contestants, details));
+    rows.extend(start::rows(&contestants, details));
+    rows.extend(size::rows(programs, &contestants, home));
+    rows
 }
 
 /// Everything that is measured on running servers, and what lies behind the ratios.
@@ -86,6 +107,6 @@ fn serving(
     rows.extend(pipelined::rows(contestants, &mut details));
     rows.extend(start::rows(contestants, &mut details));
     rows.extend(sessions::rows(programs, home, &mut details));
-    rows.extend(size::rows(programs, contestants));
+    rows.extend(size::rows(programs, contestants, home));
     (rows, details)
 }

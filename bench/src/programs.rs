@@ -12,6 +12,9 @@ pub struct Programs {
     pub rmcp_echo: PathBuf,
     pub bare_axum: PathBuf,
     pub raw_append: PathBuf,
+    pub echo_upstream: PathBuf,
+    pub bare_call: PathBuf,
+    pub peak: PathBuf,
 }
 
 impl Programs {
@@ -26,6 +29,9 @@ impl Programs {
             rmcp_echo: named(&yardsticks, "rmcp_echo"),
             bare_axum: named(&yardsticks, "bare_axum"),
             raw_append: named(&yardsticks, "raw_append"),
+            echo_upstream: named(&yardsticks, "echo_upstream"),
+            bare_call: named(&yardsticks, "bare_call"),
+            peak: named(&yardsticks, "peak"),
         }
     }
 }

@@ -19,6 +19,7 @@ pub enum Unit {
     Mebibytes,
     Kibibytes,
     Tokens,
+    Milliseconds,
 }
 
 #[derive(Clone, Copy)]
@@ -43,6 +44,7 @@ impl Unit {
             Self::Mebibytes => format!("{figure:.1} MiB"),
             Self::Kibibytes => format!("{figure:.1} KiB"),
             Self::Tokens => format!("{figure:.0} tokens"),
+            Self::Milliseconds => format!("{figure:.2} ms"),
         }
     }
 }
@@ -61,6 +63,8 @@ pub struct Details {
     pub database_share: f64,
     /// Microseconds for a search among a million sessions.
     pub search_in_full: f64,
+    /// Of other servers, a sentence each.
+    pub upstreams: Vec<String>,
 }
 
 #[derive(Default)]
@@ -152,6 +156,10 @@ impl Report {
             self.details.search_in_full / 1000.0
         )
         .expect("writing to a string");
+        text.push_str("\nWith other servers:\n\n");
+        for sentence in &self.details.upstreams {
+            writeln!(text, "- {sentence}").expect("writing to a string");
+        }
         text
     }
 }
