@@ -27,7 +27,6 @@ pub(crate) fn all() -> Vec<Value> {
     for name in [
         "never",
         "hang_all",
-        "stop_reading",
         "die",
         "fail",
         "tool_error",
@@ -69,10 +68,6 @@ pub(crate) fn call(server: &Arc<Server>, id: &Value, params: &Value) {
         "slow" => slow(server, id, params, number("ms"), number("progress")),
         "never" => wait_for_cancellation(server, id, Duration::from_secs(600)),
         // Whoever reads our input holds this lock from now on.
-        "stop_reading" => {
-            let _state = server.state();
-            std::thread::sleep(Duration::from_secs(600));
-        }
         "die" => {
             complain("out of memory, or so");
             complain(&format!("token was {}", word("secret")));

@@ -72,15 +72,17 @@ async fn a_server_that_reads_nothing_harms_nobody() {
     let world = World::new(&[]);
     let path = logged(&world, &[]);
     world.call("echo", json!({"text": "a"})).await.unwrap();
-    let stuck = world.call_with("stop_reading", json!({}), |call| call.timeout = Some(SHORT));
-    // More than a pipe has room for.
-    let large = world.call_with("echo", json!({"text": "x".repeat(1_000_000)}), |call| {
-        call.timeout = Some(SHORT)
-    });
+    let stuck = world.call_with("hang_all", json!({}), |call| call.timeout = Some(SHORT));
+    let asked = || methods(&path).iter().filter(|method| *method == "tools/call").count();
+    let large = async {
+        until("it reads nothing any more", || asked() == 2).await;
+        // More than a pipe has room for.
+        let text = "x".repeat(1_000_000);
+        world.call_with("echo", json!({"text": text}), |call| call.timeout = Some(SHORT)).await
+    };
     let (stuck, large) = tokio::join!(stuck, large);
-    assert!(
-        matches!(stuck, Err(Error::Timeout { .. })) && matches!(large, Err(Error::Timeout { .. }))
-    );
+    assert!(matches!(stuck, Err(Error::Timeout { .. })), "{stuck:?}");
+    assert!(matches!(large, Err(Error::Timeout { .. })), "{large:?}");
     let process = processes(&path)[0];
     until("it is ended", || !crate::world::is_alive(process)).await;
     world.call("echo", json!({"text": "a"})).await.unwrap();
