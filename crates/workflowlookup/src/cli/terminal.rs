@@ -169,11 +169,12 @@ impl Terminal {
     ) -> io::Result<()> {
         // What was printed comes first; where that fails, this is still said.
         let printed = self.flush();
-        let mut err = anstream::stderr().lock();
-        writeln!(err, "{style}{label}{style:#}: {}", harmless(message))?;
+        // In one piece: others write there too.
+        let mut text = format!("{style}{label}{style:#}: {}\n", harmless(message));
         if let Some(hint) = hint {
-            writeln!(err, "  try: {}", harmless(hint))?;
+            text.push_str(&format!("  try: {}\n", harmless(hint)));
         }
+        anstream::stderr().lock().write_all(text.as_bytes())?;
         printed
     }
 }
