@@ -1,0 +1,67 @@
+//! What goes over the border between a program and who runs it. The same messages whether the program runs on a thread of ours or
+//! in a process of its own, where each is one line of JSON.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::limits::Limits;
+use crate::outcome::{Failure, Kind};
+use crate::program::Program;
+
+/// How many modules of the other side a program may ask for.
+pub(crate) const IMPORTS_MAX: usize = 100;
+/// The longest specifier that is asked for.
+pub(crate) const SPECIFIER_BYTES_MAX: usize = 300;
+
+/// What is run, and within what.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) program: Program,
+    pub(crate) limits: Limits,
+    /// How much of its time is left when it begins.
+    pub(crate) time: Duration,
+}
+
+/// From the program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Out {
+    /// It wants to import this, and waits for what it is.
+    Import { specifier: String },
+    /// It calls a function of a module.
+    Call { id: u64, module: String, function: String, arguments: Box<RawValue> },
+    /// A line of its console.
+    Line(String),
+    /// It has ended, with this value.
+    Done(Ended),
+    /// A bound that this machine does not give. Comes first, from a process of its own.
+    Unbounded(String),
+}
+
+/// To the program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum In {
+    Module(Module),
+    Answer {
+        id: u64,
+        answer: Answer,
+    },
+    /// A person is asked: time stands still.
+    Hold,
+    GoOn,
+}
+
+/// What an import leads to: a function for each name, or why there is none.
+pub(crate) type Module = Result<Vec<String>, String>;
+pub(crate) type Answer = Result<Box<RawValue>, Thrown>;
+pub(crate) type Ended = Result<Option<Box<RawValue>>, Failure>;
+
+/// An error for the program to catch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thrown {
+    pub kind: Kind,
+    pub message: String,
+    /// What else is known, as a property `data` of the error.
+    pub data: Option<String>,
+}

@@ -1,0 +1,77 @@
+//! The other side, over standard input and output.
+
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
+use rustix::stdio::stdin;
+
+use super::say;
+use crate::border::{In, Job, Out};
+use crate::engine::{Gone, Wire};
+
+/// How much is read at once.
+const READ: usize = 64 * 1024;
+
+#[derive(Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// How much of them was looked at and has no end of a line.
+    seen: usize,
+}
+
+impl Lines {
+    pub(super) fn job(&mut self) -> Option<Job> {
+        let line = self.line(None).ok()??;
+        serde_json::from_slice(&line).ok()
+    }
+
+    /// The next line; none when this time has come.
+    fn line(&mut self, until: Option<Instant>) -> Result<Option<Vec<u8>>, Gone> {
+        loop {
+            let end = self.bytes[self.seen..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| self.seen + end) {
+                let rest = self.bytes.split_off(end + 1);
+                self.seen = 0;
+                return Ok(Some(std::mem::replace(&mut self.bytes, rest)));
+            }
+            self.seen = self.bytes.len();
+            if !wait(until)? {
+                return Ok(None);
+            }
+            let mut read_now = vec![0; READ];
+            match read(stdin(), &mut read_now) {
+                Ok(0) => return Err(Gone),
+                Ok(count) => self.bytes.extend_from_slice(&read_now[..count]),
+                Err(Errno::INTR) => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+    }
+}
+
+/// Whether there is something to read; not when this time has come.
+fn wait(until: Option<Instant>) -> Result<bool, Gone> {
+    let Some(until) = until else { return Ok(true) };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(|_| Gone)?;
+        let stdin = stdin();
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&left)) {
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(Gone),
+        }
+    }
+}
+
+impl Wire for Lines {
+    fn send(&mut self, out: Out) -> Result<(), Gone> {
+        say(&out).map_err(|_| Gone)
+    }
+
+    fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {
+        let Some(line) = self.line(until)? else { return Ok(None) };
+        serde_json::from_slice(&line).map(Some).map_err(|_| Gone)
+    }
+}

@@ -1,0 +1,149 @@
+//! A program in a process of its own: our own binary, which gives up what it could do before it reads the program. It can be ended at
+//! any time, whatever it does.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+
+use crate::border::{In, Job, Out};
+use crate::child::WORD;
+use crate::outcome::{Failure, Kind};
+
+/// What it is called in a list of processes.
+const NAME: &str = "workflowlookup";
+/// A message can have all the memory of the program, as JSON; more is none.
+const BESIDE: usize = 1024 * 1024;
+/// How much of its last words is told.
+const LAST_WORDS_MAX: u64 = 2_000;
+/// How long it may take to be gone: to end once it has closed its output, or to die once it is killed.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    into: UnboundedSender<In>,
+    line: Vec<u8>,
+    line_max: usize,
+}
+
+pub(crate) async fn start(program: &Path, job: &Job) -> Result<Running, Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(Kind::Memory, format!("there is no process for the program: {error}"))
+    };
+    let mut command = Command::new(program);
+    command.arg0(NAME).arg(WORD).env_clear().kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(mut stdin), Some(stdout), stderr) = pipes else {
+        return Err(failed(&"it has no pipes"));
+    };
+    let mut first = serde_json::to_vec(job).map_err(|error| failed(&error))?;
+    first.push(b'\n');
+    let (into, mut messages) = unbounded_channel::<In>();
+    // It may take its time to read; nobody waits for that here. When it is gone, writing fails.
+    tokio::spawn(async move {
+        let mut line = first;
+        loop {
+            if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+                return;
+            }
+            let Some(message) = messages.recv().await else { return };
+            line = serde_json::to_vec(&message).unwrap_or_default();
+            line.push(b'\n');
+        }
+    });
+    Ok(Running {
+        child,
+        stdout: BufReader::new(stdout),
+        stderr,
+        into,
+        line: Vec::new(),
+        line_max: job.limits.memory.saturating_add(BESIDE),
+    })
+}
+
+impl Running {
+    /// What is no message is taken for its end: it is not ours any more.
+    pub(crate) async fn next(&mut self) -> Option<Out> {
+        // Kept over calls: this one may be given up in the middle of a line.
+        loop {
+            let read = self.stdout.fill_buf().await.ok()?;
+            if read.is_empty() {
+                return None;
+            }
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(read.len(), |end| end + 1);
+            self.line.extend_from_slice(&read[..taken]);
+            self.stdout.consume(taken);
+            if self.line.len() > self.line_max {
+                return None;
+            }
+            if end.is_some() {
+                let message = serde_json::from_slice(&self.line);
+                self.line.clear();
+                return message.ok();
+            }
+        }
+    }
+
+    pub(crate) fn send(&mut self, message: In) {
+        // It may have ended.
+        let _ = self.into.send(message);
+    }
+
+    pub(crate) async fn end(mut self) {
+        // It may have ended already.
+        let _ = self.child.start_kill();
+        // Where the kernel does not let go of it, it is waited for in the background.
+        let _ = timeout(GONE_WITHIN, self.child.wait()).await;
+    }
+
+    /// Why it says nothing any more.
+    pub(crate) async fn lost(&mut self) -> Failure {
+        let ended = timeout(GONE_WITHIN, self.child.wait()).await;
+        let Ok(status) = ended else {
+            let _ = self.child.start_kill();
+            tracing::warn!("a program's process said what nobody understands, and was killed");
+            return Failure::new(Kind::Exception, "the program broke its engine");
+        };
+        let mut said = Vec::new();
+        if let Some(stderr) = self.stderr.take() {
+            let reading = stderr.take(LAST_WORDS_MAX);
+            tokio::pin!(reading);
+            let _ = timeout(GONE_WITHIN, reading.read_to_end(&mut said)).await;
+        }
+        let said = String::from_utf8_lossy(&said);
+        let status = match status {
+            Ok(status) => status,
+            Err(error) => return Failure::new(Kind::Exception, error.to_string()),
+        };
+        tracing::warn!(
+            "a program's process ended without a word ({status}): {}",
+            said.trim().escape_debug()
+        );
+        of_status(status)
+    }
+}
+
+fn of_status(status: ExitStatus) -> Failure {
+    match status.signal().and_then(Signal::from_named_raw) {
+        Some(Signal::XCPU) => Failure::new(
+            Kind::Timeout,
+            "the program used the processor for longer than it may run at all",
+        ),
+        Some(Signal::KILL) => Failure::new(
+            Kind::Memory,
+            "the program's process was killed, as a system does that has no memory left",
+        ),
+        _ => Failure::new(Kind::Exception, format!("the program broke its engine ({status})")),
+    }
+}

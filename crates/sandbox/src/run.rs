@@ -1,0 +1,314 @@
+//! A run from the outside: it answers what the program asks for, and ends it where it does not end by itself. Nothing that a
+//! program's process says is believed: what is not as it must be ends it.
+
+mod doing;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::sync::CancellationToken;
+
+use crate::border::{Ended, IMPORTS_MAX, In, Job, Out, SPECIFIER_BYTES_MAX};
+use crate::host::{Clock, Host, Module};
+use crate::limits::Limits;
+use crate::outcome::{Called, Failure, Kind, Outcome};
+use crate::program::Program;
+use crate::sandbox::{Running, Sandbox};
+use crate::size;
+use doing::{Doing, Done, Wanted};
+
+/// How long a program may take to notice that its time is up, before it is ended from outside.
+const GRACE: Duration = Duration::from_millis(500);
+/// Longer than anybody is asked for.
+const LONG: Duration = Duration::from_secs(3_600);
+/// What stands for the time of a call under way.
+const UNDER_WAY: u64 = u64::MAX;
+
+impl Sandbox {
+    /// Runs a program to its end, and always within its bounds.
+    pub async fn run(
+        &self,
+        program: Program,
+        limits: Limits,
+        host: Arc<dyn Host>,
+        cancelled: CancellationToken,
+    ) -> Outcome {
+        if let Err(why) = program.check() {
+            return Outcome::failed(Failure::new(Kind::Import, why));
+        }
+        let limits = limits.within_reason();
+        let files = program.files.iter().map(|file| file.name.clone()).collect();
+        let job = Job { program, limits, time: limits.time };
+        // Programs beyond so many wait for their turn, and their time begins with it.
+        let starting = async {
+            let turn = self.turns().acquire_owned().await;
+            self.start(job).await.map(|running| (turn, running))
+        };
+        let (turn, running) = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => return Outcome::failed(Failure::cancelled()),
+            started = starting => match started {
+                Ok(started) => started,
+                Err(failure) => return Outcome::failed(failure),
+            },
+        };
+        let outcome = Run::new(running, limits, files, host, cancelled).go().await;
+        drop(turn);
+        outcome
+    }
+}
+
+struct Run {
+    running: Running,
+    limits: Limits,
+    /// The names of the program's files.
+    files: Vec<String>,
+    host: Arc<dyn Host>,
+    cancelled: CancellationToken,
+    outcome: Outcome,
+    /// What bounds it has not is told once.
+    has_told_bounds: bool,
+    /// What it has imported, and how often it has asked. It waits for one before it asks for another.
+    modules: HashMap<String, Module>,
+    imports: usize,
+    is_importing: bool,
+    doing: Doing,
+    /// When the calls began, and the bytes of what those were called with that are under way.
+    starts: Vec<(Instant, usize)>,
+    over: usize,
+    deadline: Instant,
+    /// How many people are asked, and since when.
+    held: usize,
+    held_since: Option<Instant>,
+}
+
+impl Run {
+    fn new(
+        running: Running,
+        limits: Limits,
+        files: Vec<String>,
+        host: Arc<dyn Host>,
+        cancelled: CancellationToken,
+    ) -> Self {
+        let doing = Doing::new(Arc::clone(&host), limits.calls_at_once, &cancelled);
+        Self {
+            running,
+            limits,
+            files,
+            host,
+            cancelled,
+            outcome: Outcome::default(),
+            has_told_bounds: false,
+            modules: HashMap::new(),
+            imports: 0,
+            is_importing: false,
+            doing,
+            starts: Vec::new(),
+            over: 0,
+            deadline: Instant::now() + limits.time + GRACE,
+            held: 0,
+            held_since: None,
+        }
+    }
+
+    async fn go(mut self) -> Outcome {
+        let (clock, mut holds) = unbounded_channel();
+        let clock = Clock(clock);
+        let ended = loop {
+            let late = tokio::time::sleep_until(self.late().into());
+            // What the program says comes last: it may never stop to say something.
+            tokio::select! {
+                biased;
+                () = self.cancelled.cancelled() => break Err(Failure::cancelled()),
+                () = late => {
+                    let seconds = self.limits.time.as_secs_f64();
+                    let message = format!("the program did not end within {seconds} s");
+                    break Err(Failure::new(Kind::Timeout, message));
+                }
+                Some(is_held) = holds.recv() => self.hold(is_held),
+                done = self.doing.next() => self.done(done),
+                out = self.running.next() => match out {
+                    Some(out) => match self.heard(out, &clock) {
+                        ControlFlow::Continue(()) => {}
+                        ControlFlow::Break(ended) => break ended,
+                    },
+                    None => break Err(self.running.lost().await),
+                },
+            }
+        };
+        self.running.end().await;
+        for (called, (start, _)) in self.outcome.calls.iter_mut().zip(&self.starts) {
+            if called.ms == UNDER_WAY {
+                called.ms = millis(start.elapsed());
+            }
+        }
+        match ended {
+            Ok(result) => self.outcome.result = result,
+            Err(failure) => self.outcome.error = Some(failure),
+        }
+        self.outcome
+    }
+
+    /// When it is ended from outside.
+    fn late(&self) -> Instant {
+        self.held_since.map_or(self.deadline, |since| since + LONG)
+    }
+
+    fn hold(&mut self, is_held: bool) {
+        match (is_held, self.held) {
+            (true, 0) => {
+                self.held_since = Some(Instant::now());
+                self.running.send(In::Hold);
+                self.held = 1;
+            }
+            (true, _) => self.held += 1,
+            (false, 1) => {
+                if let Some(since) = self.held_since.take() {
+                    self.deadline += since.elapsed();
+                }
+                self.running.send(In::GoOn);
+                self.held = 0;
+            }
+            (false, _) => self.held = self.held.saturating_sub(1),
+        }
+    }
+
+    fn heard(&mut self, out: Out, clock: &Clock) -> ControlFlow<Ended> {
+        let is_right = match out {
+            Out::Done(ended) => return ControlFlow::Break(self.ended(ended)),
+            Out::Line(line) => {
+                let is_right = self.outcome.logs.len() < self.limits.lines;
+                if is_right {
+                    let line = size::line(&line);
+                    self.host.line(&line);
+                    self.outcome.logs.push(line);
+                }
+                is_right
+            }
+            Out::Unbounded(what) => {
+                self.running.note_unbounded(&what);
+                !std::mem::replace(&mut self.has_told_bounds, true)
+            }
+            Out::Import { specifier } => self.import(specifier),
+            Out::Call { id, module, function, arguments } => {
+                self.call(id, &module, &function, arguments, clock)
+            }
+        };
+        match is_right {
+            true => ControlFlow::Continue(()),
+            false => {
+                tracing::warn!("a program's engine does not keep to its limits, and was ended");
+                let failure = Failure::new(Kind::Exception, "the program broke its engine");
+                ControlFlow::Break(Err(failure))
+            }
+        }
+    }
+
+    fn ended(&self, ended: Ended) -> Ended {
+        match ended {
+            Ok(Some(json)) => size::check_result(&json, &self.limits).map(|()| Some(json)),
+            Ok(None) => Ok(None),
+            Err(failure) => Err(size::failure(failure, &self.files)),
+        }
+    }
+
+    /// Whether it may.
+    fn import(&mut self, specifier: String) -> bool {
+        let may = !self.is_importing
+            && self.imports < IMPORTS_MAX
+            && specifier.len() <= SPECIFIER_BYTES_MAX;
+        if may {
+            (self.is_importing, self.imports) = (true, self.imports + 1);
+            // A server that has to be started first takes none of the program's time: it does nothing meanwhile.
+            self.hold(true);
+            self.doing.import(specifier);
+        }
+        may
+    }
+
+    /// Whether it may.
+    fn call(
+        &mut self,
+        id: u64,
+        module: &str,
+        function: &str,
+        arguments: Box<RawValue>,
+        clock: &Clock,
+    ) -> bool {
+        let begun = self.outcome.calls.len();
+        let under_way: usize = self.starts.iter().map(|(_, bytes)| bytes).sum();
+        let bytes = arguments.get().len();
+        let may = usize::try_from(id) == Ok(begun)
+            && begun < self.limits.calls
+            && under_way.saturating_add(bytes) <= self.limits.memory
+            && arguments.get().starts_with('{')
+            && size::is_readable(&arguments);
+        let known = self.modules.get(module).filter(|_| may).and_then(|module| {
+            let found = module.functions.iter().find(|own| own.name == function);
+            found.map(|function| (module.server.clone(), function.tool.clone()))
+        });
+        let Some((server, tool)) = known else { return false };
+        self.outcome.calls.push(Called {
+            server: server.clone(),
+            tool: tool.clone(),
+            ms: UNDER_WAY,
+            ok: false,
+        });
+        self.starts.push((Instant::now(), bytes));
+        self.host.progress(self.outcome.calls.len(), self.over);
+        self.doing.call(
+            begun,
+            Wanted { module: module.to_owned(), server, tool, arguments },
+            clock.clone(),
+        );
+        true
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Import { specifier, module } => {
+                self.is_importing = false;
+                self.hold(false);
+                let names = module.as_ref().map_err(Clone::clone).map(|module| {
+                    module.functions.iter().map(|function| function.name.clone()).collect()
+                });
+                if let Ok(module) = module {
+                    self.modules.insert(specifier, module);
+                }
+                self.running.send(In::Module(names));
+            }
+            Done::Call { at, answer, took } => {
+                self.over += 1;
+                if let Some(called) = self.outcome.calls.get_mut(at) {
+                    (called.ms, called.ok) = (millis(took), answer.is_ok());
+                }
+                if let Some((_, bytes)) = self.starts.get_mut(at) {
+                    *bytes = 0;
+                }
+                self.host.progress(self.outcome.calls.len(), self.over);
+                let id = u64::try_from(at).unwrap_or(u64::MAX);
+                self.running.send(In::Answer { id, answer });
+            }
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1)
+}
+
+impl Outcome {
+    fn failed(failure: Failure) -> Self {
+        Self { error: Some(failure), ..Self::default() }
+    }
+}
+
+impl Failure {
+    fn cancelled() -> Self {
+        Self::new(Kind::Cancelled, "the program was cancelled")
+    }
+}

@@ -1,0 +1,119 @@
+//! A program on a thread of this process. It ends by itself within its time, but for what the engine does in one go: such a
+//! thread is given up, and known until it ends after all.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::border::{In, Job, Out};
+use crate::engine::{self, Gone, Wire};
+use crate::outcome::{Failure, Kind};
+use crate::stack;
+
+/// Threads that were told to end and have not ended yet.
+#[derive(Default)]
+pub(crate) struct GivenUp(Mutex<Vec<Arc<AtomicBool>>>);
+
+impl GivenUp {
+    fn add(&self, has_ended: Arc<AtomicBool>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(has_ended);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|has_ended| !has_ended.load(Ordering::Acquire));
+        threads.len()
+    }
+}
+
+pub(crate) struct Running {
+    out: UnboundedReceiver<Out>,
+    into: Option<Sender<In>>,
+    cancelled: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
+    given_up: Arc<GivenUp>,
+}
+
+struct Channels {
+    out: UnboundedSender<Out>,
+    into: Receiver<In>,
+}
+
+/// Says so, however the thread ends.
+struct Ending(Arc<AtomicBool>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+pub(crate) fn start(job: Job, given_up: &Arc<GivenUp>) -> Result<Running, Failure> {
+    let stack = stack::bytes(&job)?;
+    let (out, heard) = unbounded_channel();
+    let (into, received) = channel();
+    let (cancelled, has_ended) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let running = Running {
+        out: heard,
+        into: Some(into),
+        cancelled: Arc::clone(&cancelled),
+        has_ended: Arc::clone(&has_ended),
+        given_up: Arc::clone(given_up),
+    };
+    let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
+    let started = thread.spawn(move || {
+        let ending = Ending(has_ended);
+        let wire = Box::new(Channels { out: out.clone(), into: received });
+        let ended = engine::run(job, wire, cancelled);
+        drop(ending);
+        // Nobody listens where it was given up.
+        let _ = out.send(Out::Done(ended));
+    });
+    started.map_err(|error| {
+        Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
+    })?;
+    Ok(running)
+}
+
+impl Running {
+    pub(crate) async fn next(&mut self) -> Option<Out> {
+        self.out.recv().await
+    }
+
+    pub(crate) fn send(&mut self, message: In) {
+        if let Some(into) = &self.into {
+            // It may have ended.
+            let _ = into.send(message);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        // Whoever waits for an answer hears that none will come.
+        self.into = None;
+        if !self.has_ended.load(Ordering::Acquire) {
+            self.given_up.add(Arc::clone(&self.has_ended));
+        }
+    }
+}
+
+impl Wire for Channels {
+    fn send(&mut self, out: Out) -> Result<(), Gone> {
+        self.out.send(out).map_err(|_| Gone)
+    }
+
+    fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {
+        let Some(until) = until else { return self.into.recv().map(Some).map_err(|_| Gone) };
+        match self.into.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(message) => Ok(Some(message)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Gone),
+        }
+    }
+}

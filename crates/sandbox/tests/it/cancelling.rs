@@ -1,0 +1,136 @@
+//! Programs that are cancelled, and callers that go away, at any moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use sandbox::host::{Boxed, Call, Function, Host, Module};
+use sandbox::{Kind, Limits, Program, Sandbox, Thrown};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{BOTH, Tools, children, sandbox};
+
+/// To stop hangs only.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// What a program may be doing when it is cancelled.
+const BUSY: [&str; 5] = [
+    "for (;;);",
+    "import { never } from 'mcp-clients/tools'; await never({});",
+    "await new Promise((resolve) => setTimeout(resolve, 60_000));",
+    "const list = []; for (;;) { list.push({}); if (list.length > 1e5) list.length = 0; }",
+    "import { slow } from 'mcp-clients/tools'; for (;;) await slow({ ms: 1 });",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_ends_when_it_is_cancelled() {
+    for mode in BOTH {
+        let sandbox = sandbox(mode);
+        let mut runs = tokio::task::JoinSet::new();
+        for (at, program) in BUSY.iter().cycle().take(30).enumerate() {
+            let (sandbox, cancelled) = (sandbox.clone(), CancellationToken::new());
+            runs.spawn(async move {
+                // From before it begins to when it has long begun.
+                let after = Duration::from_millis(at as u64 * 3);
+                let limits = Limits { calls: 100_000, ..patient() };
+                let running =
+                    sandbox.run(Program::of(*program), limits, Arc::new(Tools), cancelled.clone());
+                let cancelling = async {
+                    tokio::time::sleep(after).await;
+                    cancelled.cancel();
+                };
+                tokio::join!(running, cancelling).0
+            });
+        }
+        for outcome in runs.join_all().await {
+            assert_eq!(outcome.error.unwrap().kind, Kind::Cancelled);
+        }
+        until_nobody_is_left(&sandbox).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_ends_when_its_caller_goes_away() {
+    for mode in BOTH {
+        let sandbox = sandbox(mode);
+        for (at, program) in BUSY.iter().cycle().take(15).enumerate() {
+            let running = sandbox.run(
+                Program::of(*program),
+                patient(),
+                Arc::new(Tools),
+                CancellationToken::new(),
+            );
+            let within = Duration::from_millis(at as u64 * 3);
+            assert!(tokio::time::timeout(within, running).await.is_err(), "it goes on");
+        }
+        until_nobody_is_left(&sandbox).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_hear_that_they_are_cancelled() {
+    for mode in BOTH {
+        let host = Arc::new(Listening::default());
+        let program = "
+            import { wait } from 'mcp-clients/any';
+            wait({}); wait({}); wait({});
+            await new Promise((resolve) => setTimeout(resolve, 50));
+            throw new Error('enough');
+        ";
+        let limits = Limits { calls_at_once: 2, ..patient() };
+        let (own, token) = (Arc::<Listening>::clone(&host), CancellationToken::new());
+        let outcome = sandbox(mode).run(Program::of(program), limits, own, token).await;
+        assert_eq!(outcome.error.unwrap().message, "enough");
+        let began = Instant::now();
+        // The third one has its turn when the others are over, and hears it at once.
+        while host.heard.load(Ordering::Relaxed) < 3 {
+            assert!(began.elapsed() < BOUND, "calls go on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(host.most.load(Ordering::Relaxed), 2, "so many at once");
+    }
+}
+
+/// A host whose calls end when they are cancelled.
+#[derive(Default)]
+struct Listening {
+    under_way: AtomicUsize,
+    most: AtomicUsize,
+    heard: AtomicUsize,
+}
+
+impl Host for Listening {
+    fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
+        let function = Function { name: "wait".to_owned(), tool: "wait".to_owned() };
+        let module = Module { server: "any".to_owned(), functions: vec![function] };
+        Box::pin(std::future::ready(Ok(module)))
+    }
+
+    fn call<'a>(&'a self, call: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
+        Box::pin(async move {
+            let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most.fetch_max(now, Ordering::Relaxed);
+            call.cancelled.cancelled().await;
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
+            self.heard.fetch_add(1, Ordering::Relaxed);
+            Err(Thrown { kind: Kind::Cancelled, message: "cancelled".to_owned(), data: None })
+        })
+    }
+}
+
+fn patient() -> Limits {
+    Limits { time: BOUND, ..Limits::default() }
+}
+
+/// Neither threads nor processes, and plain programs run.
+async fn until_nobody_is_left(sandbox: &Sandbox) {
+    let began = Instant::now();
+    while sandbox.stuck() > 0 || children() > 0 {
+        assert!(began.elapsed() < BOUND, "{} threads, {} processes", sandbox.stuck(), children());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let token = CancellationToken::new();
+    let outcome = sandbox.run(Program::of("6 * 7"), patient(), Arc::new(Tools), token).await;
+    assert_eq!(outcome.result.unwrap().get(), "42");
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Writes more lines than it may.
+while :; do printf '{"Line":"x"}\n'; done

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Breaks.
+kill -SEGV $$

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Never says anything, and never stops.
+while :; do :; done

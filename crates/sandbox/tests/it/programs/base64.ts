@@ -1,0 +1,1 @@
+export const main = () => new Uint8Array([1, 2, 255]).toBase64();

@@ -1,0 +1,1 @@
+export const main = () => new Function("return 1")();

@@ -1,0 +1,4 @@
+export default async (): Promise<number> => {
+  await null;
+  return 42;
+};

@@ -1,0 +1,4 @@
+import { echo } from "mcp-clients/tools";
+import { steal } from "mcp-clients/secret";
+
+export const main = () => [echo, steal];

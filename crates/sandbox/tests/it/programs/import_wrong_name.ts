@@ -1,0 +1,3 @@
+import { ecco } from "mcp-clients/tools";
+
+export const main = () => ecco({});

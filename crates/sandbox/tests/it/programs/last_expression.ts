@@ -1,0 +1,2 @@
+const numbers: number[] = [1, 2, 3];
+numbers.reduce((sum, number) => sum + number, 0);

@@ -1,0 +1,4 @@
+export function main() {
+  const rows: string[] = [];
+  for (;;) rows.push("x".repeat(100_000) + rows.length);
+}

@@ -1,0 +1,2 @@
+const unused: number = 1;
+function helper(): void {}

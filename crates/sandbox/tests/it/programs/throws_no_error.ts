@@ -1,0 +1,3 @@
+export const main = () => {
+  throw { code: 5, why: "because" };
+};

@@ -1,0 +1,1 @@
+export const main = () => "x".repeat(300_000);

@@ -1,0 +1,4 @@
+export function main() {
+  const issue: any = undefined;
+  return issue.title;
+}
