@@ -21,6 +21,8 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// Instead of what the entry says.
     pub timeout: Option<Duration>,
+    /// The largest result that is handed over whole, instead of what all have.
+    pub result_limit: Option<usize>,
     pub asked_by: AskedBy,
     /// Whose call it is. Of its own where nobody says so.
     pub party: Party,
@@ -43,6 +45,7 @@ impl Call {
             tool: tool.into(),
             arguments,
             timeout: None,
+            result_limit: None,
             asked_by: AskedBy::Agent,
             party: Party::alone(),
             asker: None,

@@ -4,6 +4,7 @@
 pub mod arguments;
 mod breaker;
 mod call;
+pub mod code;
 pub mod discovery;
 mod error;
 pub mod exact;

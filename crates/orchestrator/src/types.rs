@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use crate::schema::Node;
 use crate::schema::print::{Printer, Style, plain};
@@ -14,7 +15,7 @@ mod aliases;
 mod names;
 
 use aliases::Aliases;
-use names::function_names;
+pub use names::function_names;
 
 /// The longest declaration. Tools beyond it have a function without types.
 const TEXT_BYTES_MAX: usize = 512 * 1024;
@@ -35,12 +36,20 @@ pub struct Types {
     pub untyped: usize,
 }
 
-/// The declaration of a server's tools. Functions are `export function name(args): Promise<…>`.
-pub fn declaration(server: &str, tools: &[Tool]) -> Types {
-    let functions = function_names(tools.iter().map(|tool| tool.name.as_str()));
+/// The declaration of some of a server's tools. Functions are `export function name(args): Promise<…>`, and their names depend
+/// on what the others are called.
+pub fn declaration(server: &str, specifier: &str, all: &[Tool], some: Range<usize>) -> Types {
+    let tools = all.get(some.clone()).unwrap_or_default();
+    let names = function_names(all.iter().map(|tool| tool.name.as_str()));
+    let functions: Vec<String> = names.into_iter().skip(some.start).take(tools.len()).collect();
     let mut used: HashSet<String> =
         ["Promise", "Record", "Array", "Function"].map(str::to_owned).into();
-    let mut text = format!("// The tools of `{}`.\n", plain(server, 200));
+    let mut text = format!(
+        "// The tools of `{}`, for programs: import * as {} from \"{}\";\n",
+        plain(server, 200),
+        names::variable(server),
+        plain(specifier, 300)
+    );
     let mut untyped = 0;
     for (tool, function) in tools.iter().zip(&functions) {
         let declared =
@@ -171,9 +180,27 @@ mod tests {
         tools.tools
     }
 
+    fn declare_all(server: &str, tools: &[Tool]) -> Types {
+        declaration(server, &format!("mcp-clients/{server}"), tools, 0..tools.len())
+    }
+
+    #[test]
+    fn a_name_is_the_same_beside_others_and_alone() {
+        let named = |name: &str| Tool { name: name.to_owned(), ..tools().remove(0) };
+        let all = [named("a_b"), named("a-b"), named("c")];
+        let types = declaration("s-1", "mcp-clients/s-1", &all, 1..2);
+        assert_eq!(types.functions, ["a_b_2"]);
+        assert!(types.text.starts_with(
+            "// The tools of `s-1`, for programs: import * as s_1 from \"mcp-clients/s-1\";\n"
+        ));
+        assert!(
+            types.text.contains("Calls the tool `a-b`") && types.text.contains("function a_b_2(")
+        );
+    }
+
     #[test]
     fn every_tool_is_a_function() {
-        let types = declaration("server */ x", &tools());
+        let types = declare_all("server */ x", &tools());
         assert_eq!(types.untyped, 0);
         insta::assert_snapshot!(types.text);
     }
@@ -191,7 +218,7 @@ mod tests {
             input_schema: schema.clone(),
             ..tools().remove(0)
         };
-        let types = declaration("server", &(0..40).map(tool).collect::<Vec<_>>());
+        let types = declare_all("server", &(0..40).map(tool).collect::<Vec<_>>());
         assert!(types.text.len() < TEXT_BYTES_MAX + 100_000, "{}", types.text.len());
         assert_eq!(types.functions.len(), 40);
         assert!(types.untyped > 30, "{}", types.untyped);
@@ -205,7 +232,7 @@ mod tests {
             deep = json!({"type": "object", "properties": {"a_rather_long_name": deep, "another_long_name": {"type": "string"}}});
         }
         let tool = Tool { input_schema: Json::from(&deep), ..tools().remove(0) };
-        let types = declaration("server", &[tool]);
+        let types = declare_all("server", &[tool]);
         assert_eq!(types.text.matches("another_long_name").count(), 30);
     }
 
@@ -213,7 +240,7 @@ mod tests {
     fn comments_end_where_they_should() {
         let mut tool = tools().remove(0);
         tool.description = Some("one */ two\n\n\n\u{0}three\u{2028}four".to_owned());
-        let types = declaration("server", &[tool]);
+        let types = declare_all("server", &[tool]);
         assert_eq!(
             types.text.matches("*/").count(),
             types.text.matches("/**").count(),

@@ -91,7 +91,7 @@ proptest! {
     fn no_schema_panics(schema in anything(), words in prop::collection::vec("[ab.]{1,4}:?=[ab1,\\[{]{0,4}", 0..3)) {
         let tool = Tool { output_schema: Some(Json::from(&schema)), ..with(&schema) };
         prop_assert!(signature(&tool).len() <= SIGNATURE_BYTES_MAX + 3);
-        let types = crate::types::declaration("server", std::slice::from_ref(&tool));
+        let types = crate::types::declaration("server", "s", std::slice::from_ref(&tool), 0..1);
         prop_assert_eq!(types.text.matches('{').count(), types.text.matches('}').count());
         let _ = crate::typed::arguments(&tool.input_schema, &words);
         let sample = sample_words(&tool.input_schema);

@@ -64,7 +64,7 @@ const RESERVED: &[&str] = &[
 
 /// A function's name for each tool, in their order, all different. A name that can stay as it is stays, whatever the others
 /// are called.
-pub(super) fn function_names<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+pub fn function_names<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let tools: Vec<&str> = tools.into_iter().collect();
     let is_good = |name: &str| is_identifier(name) && !RESERVED.contains(&name);
     let mut used: HashSet<String> =
@@ -78,6 +78,11 @@ pub(super) fn function_names<'a>(tools: impl IntoIterator<Item = &'a str>) -> Ve
         unused(&function(tool), &mut used)
     });
     names.collect()
+}
+
+/// What a server's module can be called in a program.
+pub(super) fn variable(server: &str) -> String {
+    function(server)
 }
 
 fn function(tool: &str) -> String {

@@ -32,6 +32,7 @@ impl Upstream {
             (call.timeout.unwrap_or_else(|| terms.entry.timeout()), terms.policy.clone())
         };
         let course = course_of(&mut call, patience, self.shared.total_limit);
+        let limit = call.result_limit.unwrap_or(self.shared.result_limit);
         // What is not there for us is not even looked for.
         policy.offers(&call.tool).map_err(Error::Denied)?;
         let mut entered = self.gate.enter(What::Calling)?;
@@ -68,7 +69,7 @@ impl Upstream {
         let outcome = self.carry_out(tool, arguments, &course).await;
         entered.came_to(&outcome);
         let raw = outcome.map_err(|failure| failure.into_error(&self.id))?;
-        self.finish(tool, raw, &course).await
+        self.finish(tool, raw, limit, &course).await
     }
 
     fn no_tool(&self, name: &str, list: &Arc<ToolList>) -> Error {
@@ -171,6 +172,7 @@ impl Upstream {
         &self,
         tool: &Tool,
         raw: Box<RawValue>,
+        limit: usize,
         course: &Course,
     ) -> Result<CallResult, Error> {
         if !raw.get().starts_with('{') {
@@ -181,7 +183,6 @@ impl Upstream {
         let is_error = outline.is_error();
         let mut warnings = outline.broken_promises(&self.shared.checker, tool);
         warnings.extend(course.remarks());
-        let limit = self.shared.result_limit;
         let took = course.deadline.elapsed();
         if raw.get().len() <= limit {
             let value = result::read(&raw).map_err(|failure| failure.into_error(&self.id))?;
