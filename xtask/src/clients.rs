@@ -1,6 +1,6 @@
-//! The MCP clients and servers of others that the tests run, and the official conformance suite: fetched from their
-//! registries into `target/clients/`, exactly as their lock files say, and kept there until those change. Tests are told
-//! where by `WORKFLOWLOOKUP_CLIENTS`.
+//! The MCP clients and servers of others that the tests run, the official conformance suite and the TypeScript compiler:
+//! fetched from their registries into `target/clients/`, exactly as their lock files say, and kept there until those
+//! change. Tests are told where by `WORKFLOWLOOKUP_CLIENTS`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,6 +27,7 @@ pub(crate) fn install() -> Result<PathBuf, String> {
     npm(&clients.join("typescript"), "typescript", None, || Ok(()))?;
     inspector(&clients.join("inspector"), &node)?;
     npm(&clients.join("conformance"), "conformance", None, || Ok(()))?;
+    npm(&clients.join("compiler"), "compiler", None, || Ok(()))?;
     python(&clients.join("python"), &python_version)?;
     Ok(clients)
 }

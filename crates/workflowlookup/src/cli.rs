@@ -15,6 +15,7 @@ use crate::error::Refusal;
 
 mod check;
 mod client;
+mod code_options;
 mod completions;
 mod config_file;
 mod connect;

@@ -22,5 +22,9 @@ fn main() -> ExitCode {
     if let Some(status) = orchestrator::guard::run_if_asked() {
         return status;
     }
+    // The process of an agent's program.
+    if let Some(status) = sandbox::child::run_if_asked() {
+        return status;
+    }
     cli::run()
 }

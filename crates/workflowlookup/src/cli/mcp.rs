@@ -17,6 +17,7 @@ mod ad_hoc;
 mod call;
 mod content;
 mod describe;
+mod exec;
 mod files;
 mod import;
 mod json_text;
@@ -69,6 +70,7 @@ enum Verb {
     List(list::Arguments),
     Describe(describe::Arguments),
     Call(call::Arguments),
+    Exec(exec::Arguments),
     Ping(ping::Arguments),
     Login(login::Arguments),
     Logout(logout::Arguments),
@@ -92,6 +94,7 @@ impl Arguments {
             Verb::List(arguments) => arguments.json,
             Verb::Describe(arguments) => arguments.json,
             Verb::Call(arguments) => arguments.json,
+            Verb::Exec(arguments) => arguments.json,
             Verb::Ping(arguments) => arguments.json,
             Verb::Login(arguments) => arguments.json,
             Verb::Logout(arguments) => arguments.json,
@@ -117,6 +120,7 @@ pub(crate) fn run(
         Verb::List(arguments) => list::run(arguments, &context, terminal),
         Verb::Describe(arguments) => describe::run(arguments, &context, terminal),
         Verb::Call(arguments) => call::run(arguments, &context, terminal),
+        Verb::Exec(arguments) => exec::run(arguments, &context, terminal),
         Verb::Ping(arguments) => ping::run(arguments, &context, terminal),
         Verb::Login(arguments) => login::run(arguments, &context, terminal),
         Verb::Logout(arguments) => logout::run(arguments, &context, terminal),

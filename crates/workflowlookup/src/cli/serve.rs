@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use orchestrator::wire;
+use sandbox::Mode;
 use store::limits::CONNECTIONS;
 
 mod http_options;
 
 use http_options::{Chosen, HttpArguments};
 
+use super::code_options::CodeOptions;
 use super::terminal::DIM;
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal};
 use crate::error::Refusal;
@@ -57,6 +59,8 @@ pub(crate) struct Arguments {
     otlp: Option<Endpoint>,
     #[command(flatten)]
     http: HttpArguments,
+    #[command(flatten)]
+    code: CodeOptions,
 }
 
 pub(crate) fn run(
@@ -92,7 +96,9 @@ pub(crate) fn run(
     let chosen = arguments.http.choose(&app, sources.unloaded())?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
-    let upstreams = Upstreams::new(sources.registry(), upstream_log);
+    // Whoever comes over a network is no friend.
+    let usual = if chosen.is_some() { Mode::Process } else { Mode::Thread };
+    let upstreams = Upstreams::new(sources.registry(), upstream_log, arguments.code.code(usual));
     let host = Arc::new(Host::new(app, observer, upstreams));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),

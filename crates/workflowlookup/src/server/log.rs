@@ -61,6 +61,7 @@ const OURS: &[&str] = &[
     "engine",
     "mcp",
     "orchestrator",
+    "sandbox",
     "store",
     "transport",
     "workflow",

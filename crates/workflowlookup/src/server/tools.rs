@@ -23,6 +23,7 @@ mod advance;
 mod call_upstream;
 mod capabilities;
 mod describe;
+mod execute;
 pub(crate) mod gate;
 mod get;
 mod lint;
@@ -68,11 +69,12 @@ pub(crate) fn of_upstreams() -> Vec<Tool> {
         tool("list_mcp_capabilities", capabilities::about),
         tool("describe_mcp", describe::about),
         tool(call_upstream::NAME, call_upstream::about),
+        tool(execute::NAME, execute::about),
     ]
 }
 
 /// The tools that only look. All others need the right to use.
-const FOR_ALL: [&str; 6] = [
+pub(crate) const FOR_ALL: [&str; 6] = [
     "workflow_list",
     "workflow_get",
     "workflow_next",
@@ -116,6 +118,9 @@ pub(crate) fn call(
         "describe_mcp" => with(name, arguments, |arguments| describe::call(upstreams, arguments)),
         call_upstream::NAME => with(name, arguments, |parsed| {
             call_upstream::call(app, upstreams, parsed, arguments, caller, who)
+        }),
+        execute::NAME => with(name, arguments, |parsed| {
+            execute::call(app, upstreams, parsed, arguments, caller, who)
         }),
         // The table of tools and this one are the same.
         _ => Outcome::Fault.into(),

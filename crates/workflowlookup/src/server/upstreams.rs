@@ -3,9 +3,11 @@
 
 mod asked;
 mod call;
+pub(crate) mod code;
 mod following;
 mod hearing;
 mod parked;
+mod questions;
 mod refused;
 pub(crate) mod resources;
 mod result;
@@ -29,6 +31,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;
 pub(crate) use call::{NAME as CALL, Request};
+pub(crate) use code::Code;
 use following::{Followed, Knows};
 use parked::Parked;
 pub(crate) use refused::refused;
@@ -51,6 +54,7 @@ pub(crate) struct Upstreams {
     places: Places,
     registry: OnceLock<Arc<Watched>>,
     wire: Option<WireLog>,
+    code: Code,
     /// Where work is done: the server's runtime, or one of our own that begins when it is needed.
     runtime: OnceLock<Handle>,
     own_runtime: Mutex<Option<Runtime>>,
@@ -78,11 +82,12 @@ pub(crate) struct Upstreams {
 struct Told(Arc<Registry>);
 
 impl Upstreams {
-    pub(crate) fn new(places: Places, wire: Option<WireLog>) -> Arc<Self> {
+    pub(crate) fn new(places: Places, wire: Option<WireLog>, code: Code) -> Arc<Self> {
         Arc::new(Self {
             places,
             registry: OnceLock::new(),
             wire,
+            code,
             runtime: OnceLock::new(),
             own_runtime: Mutex::default(),
             is_shared: OnceLock::new(),

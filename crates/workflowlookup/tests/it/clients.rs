@@ -3,6 +3,7 @@
 //! What those that are not written in Rust do is in `tests/clients/`; `cargo xtask test` installs them and says
 //! where they are.
 
+mod code;
 mod inspector;
 mod rmcp;
 mod upstream;
@@ -89,7 +90,7 @@ fn typescript(reached: Reached) -> String {
 fn typescript_folder() -> PathBuf {
     let folder = installed("typescript");
     // Node looks for packages beside the script. A rename, because another test may read it now.
-    for script in ["connect.mjs", "gate.mjs", "upstream.mjs", "walk.mjs"] {
+    for script in ["code.mjs", "connect.mjs", "gate.mjs", "upstream.mjs", "walk.mjs"] {
         let copy = tempfile::NamedTempFile::new_in(&folder).unwrap();
         fs::copy(scripts().join("typescript").join(script), copy.path()).unwrap();
         copy.persist(folder.join(script)).unwrap();

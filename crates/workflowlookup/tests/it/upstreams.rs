@@ -3,6 +3,7 @@
 
 mod asking;
 mod calling;
+mod code;
 mod confirming;
 mod finding;
 mod following;

@@ -13,8 +13,8 @@ use orchestrator::{AskedBy, Call, CallResult, Error, Orchestrator, text, typed};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-mod asking;
-mod progress;
+pub(super) mod asking;
+pub(super) mod progress;
 
 use asking::AtTerminal;
 

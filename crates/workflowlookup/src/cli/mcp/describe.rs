@@ -1,9 +1,11 @@
 //! `mcp describe`: a server or one of its tools, in as much detail as is wanted. A summary connects to nobody.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use orchestrator::code::PREFIX;
 use orchestrator::registry::Entry;
 use orchestrator::signature::signature;
 use orchestrator::tool::Tool;
@@ -121,15 +123,21 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
             Ok((orchestrator.info(&entry.id).await?, tools))
         };
         let (info, list) = connected.await.map_err(|error| refused(error, &servers))?;
-        let chosen: Vec<Tool> = match tool {
-            None => list.tools.clone(),
+        let all = &list.tools;
+        let some = match tool {
+            None => 0..all.len(),
             Some(name) => {
-                vec![list.get(name).cloned().ok_or_else(|| about.no_tool(name, &list.tools))?]
+                let at = all.iter().position(|tool| tool.name == name);
+                let at = at.ok_or_else(|| about.no_tool(name, all))?;
+                at..at + 1
             }
         };
-        match arguments.json {
-            true => terminal.json(&about.json(&info, &chosen))?,
-            false => about.print(&info, &chosen, tool.is_none(), terminal)?,
+        let types = (about.detail == Detail::Types).then(|| about.types(all, some.clone()));
+        let chosen = &all[some];
+        match (arguments.json, types) {
+            (true, types) => terminal.json(&about.json(&info, chosen, types))?,
+            (false, Some(types)) => terminal.foreign(&types)?,
+            (false, None) => about.print(&info, chosen, tool.is_none(), terminal)?,
         }
         for note in list.notes.iter().filter(|_| tool.is_none()) {
             terminal.complain(YELLOW, "warning", note, None)?;
@@ -162,15 +170,25 @@ impl About<'_> {
         refused(orchestrator::Error::NoTool(missing), self.servers)
     }
 
-    fn json<'a>(&'a self, info: &'a Info, tools: &'a [Tool]) -> Description<'a> {
+    fn types(&self, all: &[Tool], some: Range<usize>) -> String {
+        let specifier = format!("{PREFIX}{}", self.entry.id);
+        declaration(&self.entry.id, &specifier, all, some).text
+    }
+
+    fn json<'a>(
+        &'a self,
+        info: &'a Info,
+        tools: &'a [Tool],
+        types: Option<String>,
+    ) -> Description<'a> {
         let line = |tool| ToolLine::of(tool, &self.entry.id, self.servers);
-        let (lines, types) = match self.detail {
-            Detail::Summary | Detail::Tools => (Some(tools.iter().map(line).collect()), None),
+        let lines = match self.detail {
+            Detail::Summary | Detail::Tools => Some(tools.iter().map(line).collect()),
             Detail::Schema => {
                 let lines = tools.iter().map(|tool| line(tool).with_schemas(tool));
-                (Some(lines.collect()), None)
+                Some(lines.collect())
             }
-            Detail::Types => (None, Some(declaration(&self.entry.id, tools).text)),
+            Detail::Types => None,
         };
         Description {
             server: Card::of(self.entry, self.servers),
@@ -187,10 +205,6 @@ impl About<'_> {
         is_whole: bool,
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
-        if self.detail == Detail::Types {
-            terminal.foreign(&declaration(&self.entry.id, tools).text)?;
-            return Ok(());
-        }
         if is_whole {
             terminal.pieces(&[(HEADING, &self.entry.id), (DIM, &format!(" ({})", who(info)))])?;
             if let Some(instructions) = &info.instructions {

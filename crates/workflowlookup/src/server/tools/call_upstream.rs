@@ -57,6 +57,8 @@ pub(super) fn call(
     let Arguments { server, tool, arguments } = arguments;
     let request = Request {
         app: app.clone(),
+        name: NAME,
+        program: None,
         server,
         tool,
         arguments: arguments.unwrap_or_default(),

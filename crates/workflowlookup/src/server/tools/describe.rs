@@ -2,24 +2,27 @@
 //! be too long, it ends with a cursor.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mcp::Outcome;
 use mcp::content::About;
 use orchestrator::Error;
 use orchestrator::arguments::NoSuchTool;
+use orchestrator::code::PREFIX;
 use orchestrator::policy::{AskedBy, Decision, Policy};
 use orchestrator::registry::Entry;
-use orchestrator::tool::{Annotations, Json, Tool};
+use orchestrator::tool::{Annotations, Json, Tool, Tools};
 use orchestrator::types::declaration;
 use orchestrator::upstream::list::ToolList;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::{Carried, as_text, bad, cut, looking, server_schema, skipped};
+use super::{Carried, FOR_ALL, as_text, bad, cut, looking, server_schema, skipped};
 use crate::cli::words::one_line;
 use crate::error::Refusal;
+use crate::server::upstreams::code::OWN;
 use crate::server::upstreams::{Upstreams, refused};
 
 /// How many tools a page has if nobody says, and at most.
@@ -83,6 +86,9 @@ pub(super) fn call(upstreams: &Arc<Upstreams>, arguments: Arguments) -> Result<C
     let page = Page::of(&arguments, detail)?;
     let registry = upstreams.registry();
     let Some(entry) = registry.get(&arguments.id) else {
+        if arguments.id == OWN && detail == Detail::Types {
+            return Ok(own_types().into());
+        }
         let error = Error::no_server(&arguments.id, &registry);
         return Ok(refused(&error, registry.masks()).into());
     };
@@ -131,23 +137,17 @@ fn described(
     tool: Option<&str>,
     page: Page,
 ) -> Result<Outcome, Error> {
-    let tools = match tool {
-        None => list.tools.as_slice(),
-        Some(name) => {
-            let at = list.tools.iter().position(|tool| tool.name == name);
-            let at = at.ok_or_else(|| {
-                let names = list.tools.iter().map(|tool| tool.name.as_str());
-                Error::NoTool(NoSuchTool::new(&entry.id, name, names))
-            })?;
-            &list.tools[at..=at]
-        }
+    let tools = &list.tools;
+    let (begin, total) = match tool {
+        None => (0, tools.len()),
+        Some(name) => (position(&entry.id, tools, name)?, 1),
     };
-    let total = tools.len();
-    let rest = tools.get(page.skip..).unwrap_or_default();
-    let rest = &rest[..rest.len().min(page.count)];
+    let some =
+        begin + page.skip.min(total)..begin + total.min(page.skip.saturating_add(page.count));
+    let rest = tools.get(some.clone()).unwrap_or_default();
     let mut answer = Described { id: &entry.id, total, ..Described::default() };
     let taken = match detail {
-        Detail::Types => answer.declare(rest),
+        Detail::Types => answer.declare(&format!("{PREFIX}{}", entry.id), tools, some),
         Detail::Summary | Detail::Tools => answer.list(rest, Line::of),
         Detail::Schema => {
             let policy = Policy::new(entry);
@@ -161,6 +161,40 @@ fn described(
         answer.notes = notes.map(|note| one_line(note, LINE_CHARS_MAX)).collect();
     }
     Ok(as_text(&answer))
+}
+
+fn position(server: &str, tools: &[Tool], name: &str) -> Result<usize, Error> {
+    tools.iter().position(|tool| tool.name == name).ok_or_else(|| {
+        let names = tools.iter().map(|tool| tool.name.as_str());
+        Error::NoTool(NoSuchTool::new(server, name, names))
+    })
+}
+
+/// What programs can import of us: the tools that only look.
+fn own_types() -> Outcome {
+    let tools = super::all().into_iter().filter(|tool| FOR_ALL.contains(&tool.name));
+    let listed: Vec<Value> = tools
+        .map(|tool| {
+            let about = (tool.about)();
+            let mut listed = json!({
+                "name": tool.name,
+                "description": about.description,
+                "inputSchema": about.input_schema,
+            });
+            if let Some(output) = about.output_schema {
+                listed["outputSchema"] = output;
+            }
+            listed
+        })
+        .collect();
+    let mut tools = Tools::default();
+    if let Ok(page) = to_raw_value(&listed) {
+        tools.add_page(&page);
+    }
+    let tools = tools.tools;
+    let mut answer = Described { id: OWN, total: tools.len(), ..Described::default() };
+    answer.types = Some(declaration(OWN, OWN, &tools, 0..tools.len()).text);
+    as_text(&answer)
 }
 
 /// Some of a server's tools.
@@ -200,10 +234,10 @@ impl Described<'_> {
     }
 
     /// The same as one declaration: half as many, until it fits.
-    fn declare(&mut self, tools: &[Tool]) -> usize {
-        let mut taken = tools.len();
+    fn declare(&mut self, specifier: &str, all: &[Tool], some: Range<usize>) -> usize {
+        let mut taken = some.len();
         loop {
-            let declared = declaration(self.id, &tools[..taken]);
+            let declared = declaration(self.id, specifier, all, some.start..some.start + taken);
             if declared.text.len() <= PAGE_BYTES_MAX || taken <= 1 {
                 self.types = Some(declared.text);
                 return taken;

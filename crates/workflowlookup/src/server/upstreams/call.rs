@@ -3,8 +3,7 @@
 //! comes before anything is under way, and the call begins anew. A question of the upstream's own comes in the middle, and
 //! the call goes on where it waits.
 
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Channel;
@@ -14,12 +13,14 @@ use orchestrator::policy::Denied;
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::asked::{About, Asked, new_id};
+use super::code::{self, Ready};
 use super::parked::{Asking, Waiting};
+use super::questions::Questions;
 use super::refused::{
     NOT_OURS, answered_already, elsewhere, not_confirmed, not_shown, refused, too_late,
 };
@@ -38,14 +39,16 @@ const QUESTION: &str = "answer";
 const PATIENCE: Duration = Duration::from_secs(45);
 /// So many answers that do not fit are sent back to who gave them.
 const MISFITS_MAX: usize = 3;
-/// Why nobody is asked to open an address.
-const CANNOT_VISIT: &str = "this client cannot ask its user to open an address";
 /// How many steps of a call may wait to be told; who is slower misses some.
-const STEPS_MAX: usize = 64;
+pub(super) const STEPS_MAX: usize = 64;
 
 /// A call as our client has made it.
 pub(crate) struct Request {
     pub(crate) app: App,
+    /// The tool of ours that it is.
+    pub(crate) name: &'static str,
+    /// The program that it is about, where it is not about one call.
+    pub(crate) program: Option<Box<Ready>>,
     pub(crate) server: String,
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
@@ -67,11 +70,12 @@ impl Request {
 
     /// For the audit log: never with arguments.
     fn line(&self) -> Line<'_> {
+        let is_call = self.program.is_none();
         Line {
-            wanted: Some(NAME),
+            wanted: Some(self.name),
             right: self.who.right(),
-            server: Some(&self.server),
-            tool: Some(&self.tool),
+            server: Some(self.server.as_str()).filter(|_| is_call),
+            tool: Some(self.tool.as_str()).filter(|_| is_call),
             ..Line::default()
         }
     }
@@ -100,7 +104,7 @@ impl Request {
     fn ask(&self, question: Question, state: String) -> Outcome {
         let arguments = self.raw.clone();
         Outcome::Ask(Box::new(Ask {
-            call: mcp::Call::Tool { name: NAME, arguments, is_method: false },
+            call: mcp::Call::Tool { name: self.name, arguments, is_method: false },
             questions: vec![(QUESTION.to_owned(), question)],
             patience: PATIENCE,
             about: None,
@@ -111,20 +115,22 @@ impl Request {
 
 /// Whether a person has said yes to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Consent {
+pub(super) enum Consent {
     Given,
     NotYet,
+    /// A program is under way, and each of its calls is asked about when it comes to it.
+    OneByOne,
 }
 
 /// A call under way at an upstream, and all that comes of it.
 pub(super) struct Conversation {
-    said: UnboundedReceiver<Said>,
-    steps: Receiver<mcp::Progress>,
-    cancelled: CancellationToken,
+    pub(super) said: UnboundedReceiver<Said>,
+    pub(super) steps: Receiver<mcp::Progress>,
+    pub(super) cancelled: CancellationToken,
 }
 
 /// What a call under way has to say.
-enum Said {
+pub(super) enum Said {
     /// A person has to confirm it first; nothing was called.
     Unconfirmed(Form),
     /// The upstream wants to know something.
@@ -133,6 +139,7 @@ enum Said {
         answer: oneshot::Sender<Answer>,
     },
     Over(Box<Result<CallResult, Error>>),
+    Ended(Box<sandbox::Outcome>),
 }
 
 impl Upstreams {
@@ -212,8 +219,9 @@ impl Upstreams {
         answer: Answer,
         can_be_repeated: bool,
     ) -> Result<Conversation, Box<Outcome>> {
-        let server = &request.server;
-        let misfit = self.parked.form(id).and_then(|form| self.misfit(&form, &answer));
+        let form = self.parked.form(id);
+        let server = form.as_ref().map_or(&request.server, |form| &form.server);
+        let misfit = form.as_ref().and_then(|form| self.misfit(form, &answer));
         if let Some(misfit) = misfit.as_ref().filter(|_| can_be_repeated) {
             let why = format!(
                 "the answer is not what `{server}` asks for, and can be given again: {misfit}"
@@ -261,6 +269,9 @@ impl Upstreams {
         request: &Request,
         consent: Consent,
     ) -> Result<Conversation, Box<Outcome>> {
+        if let Some(program) = &request.program {
+            return self.start_program(request, program);
+        }
         let orchestrator = self.orchestrator().map_err(|error| {
             tracing::error!("nothing can speak with upstreams: {error}");
             Outcome::Fault
@@ -280,15 +291,7 @@ impl Upstreams {
                 let _ = step.try_send(mcp::Progress { done, total, message });
             }));
         }
-        let questions = caller.abilities.forms.then(|| {
-            Arc::new(Questions {
-                tell: tell.clone(),
-                consent,
-                can_visit: caller.abilities.visits,
-                unconfirmed: Mutex::default(),
-                turn: tokio::sync::Mutex::default(),
-            })
-        });
+        let questions = Questions::new(&tell, caller, consent);
         call.asker = questions.clone().map(|questions| questions as Arc<dyn Asker>);
         let upstreams = Arc::clone(self);
         tokio::spawn(async move {
@@ -326,6 +329,7 @@ impl Conversation {
         };
         let outcome = match said {
             Some(Said::Over(called)) => over(&upstreams, &request, *called),
+            Some(Said::Ended(outcome)) => code::outcome(&outcome),
             Some(Said::Unconfirmed(form)) => confirm(&upstreams, &request, form),
             Some(Said::Question { form, answer }) => {
                 let question = Asking { form, answer, misfits: 0 };
@@ -423,52 +427,5 @@ fn answer(given: Option<&mcp::Answer>) -> Answer {
         Some(mcp::Answer::Accepted(fields)) => Answer::Accepted(fields.clone()),
         Some(mcp::Answer::Declined) => Answer::Declined,
         _ => Answer::Cancelled,
-    }
-}
-
-/// Asks on behalf of an upstream, one question at a time.
-struct Questions {
-    tell: UnboundedSender<Said>,
-    consent: Consent,
-    can_visit: bool,
-    /// The confirmation that is missing.
-    unconfirmed: Mutex<Option<Form>>,
-    turn: tokio::sync::Mutex<()>,
-}
-
-impl Questions {
-    fn unconfirmed(&self) -> Option<Form> {
-        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    async fn answered(&self, form: Form) -> Answer {
-        match (&form.wanted, self.consent) {
-            (Wanted::Confirmation { .. }, Consent::Given) => Answer::Accepted(Map::new()),
-            (Wanted::Confirmation { .. }, Consent::NotYet) => {
-                // The call ends here, and begins anew when there is an answer.
-                *self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(form);
-                Answer::Cancelled
-            }
-            (Wanted::Visit { .. }, _) if !self.can_visit => {
-                Answer::NotAsked(CANNOT_VISIT.to_owned())
-            }
-            (Wanted::Visit { .. } | Wanted::Values { .. }, _) => {
-                let form = match shown::asked(form) {
-                    Ok(form) => form,
-                    Err(why) => return Answer::NotAsked(why.to_owned()),
-                };
-                let _turn = self.turn.lock().await;
-                let (answer, answered) = oneshot::channel();
-                // Where nobody waits for the call any more, nobody answers.
-                let _ = self.tell.send(Said::Question { form, answer });
-                answered.await.unwrap_or(Answer::Cancelled)
-            }
-        }
-    }
-}
-
-impl Asker for Questions {
-    fn ask(&self, form: Form) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
-        Box::pin(self.answered(form))
     }
 }

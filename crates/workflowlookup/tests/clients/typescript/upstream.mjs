@@ -24,7 +24,7 @@ const { name, version } = client.getServerVersion();
 console.log(`${name} ${version}, revision ${revision}`);
 
 const { tools } = await client.listTools();
-console.log(`tools: ${tools.map((tool) => tool.name).slice(-3).join(", ")}`);
+console.log(`tools: ${tools.map((tool) => tool.name).slice(-4).join(", ")}`);
 
 async function call(name, parameters) {
   const { isError, content, structuredContent } = await client.callTool({ name, arguments: parameters });

@@ -27,7 +27,7 @@ fn the_typescript_sdk_calls_other_servers() {
             assert!(connected.ends_with(&format!("revision {revision}")), "{connected}");
             insta::allow_duplicates! {
                 insta::assert_snapshot!(seen, @r#"
-                tools: list_mcp_capabilities, describe_mcp, call_mcp_tool
+                tools: list_mcp_capabilities, describe_mcp, call_mcp_tool, execute_mcp_code
                 found: notes echo, Says a text back to who has sent it
                 takes: text
                 called: hello, {"text":"hello"}

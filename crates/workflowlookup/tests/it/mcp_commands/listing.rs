@@ -281,10 +281,10 @@ fn in_more_detail() {
     Add numbers
     workflowlookup mcp call fake.add a=1 b=1
     ");
-    insta::assert_snapshot!(place.run(&["mcp", "describe", "fake", "--detail", "types"]).told(), @"
+    insta::assert_snapshot!(place.run(&["mcp", "describe", "fake", "--detail", "types"]).told(), @r#"
     exit 0
     --- stdout
-    // The tools of `fake`.
+    // The tools of `fake`, for programs: import * as fake from "mcp-clients/fake";
 
     /**
      * Says it again.
@@ -304,7 +304,7 @@ fn in_more_detail() {
     }): Promise<{ sum: number }>;
 
     export function plain(args?: {}): Promise<unknown>;
-    ");
+    "#);
     insta::assert_snapshot!(place.run(&["mcp", "describe", "fake.ad"]).told(), @"
     exit 1
     --- stderr

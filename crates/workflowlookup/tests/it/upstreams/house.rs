@@ -41,9 +41,20 @@ pub(super) fn call(
     agent: &mut Agent,
     era: Era,
     called: &Value,
+    answer: impl FnMut(&str) -> Value,
+) -> Value {
+    call_own(agent, era, "call_mcp_tool", called, answer)
+}
+
+/// Calls one of our tools, and lets the user answer whatever they are asked.
+pub(super) fn call_own(
+    agent: &mut Agent,
+    era: Era,
+    name: &str,
+    called: &Value,
     mut answer: impl FnMut(&str) -> Value,
 ) -> Value {
-    let mut params = json!({"name": "call_mcp_tool", "arguments": called});
+    let mut params = json!({"name": name, "arguments": called});
     let sent = agent.begin("tools/call", params.clone());
     let mut awaited = sent;
     loop {

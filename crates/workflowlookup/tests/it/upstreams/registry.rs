@@ -8,7 +8,8 @@ use crate::Place;
 use crate::agent::{Agent, Era, Heard};
 
 const OWN: usize = 9;
-const TOOLS: [&str; 3] = ["list_mcp_capabilities", "describe_mcp", "call_mcp_tool"];
+const TOOLS: [&str; 4] =
+    ["list_mcp_capabilities", "describe_mcp", "call_mcp_tool", "execute_mcp_code"];
 
 fn tools(agent: &mut Agent) -> Vec<String> {
     let listed = agent.request("tools/list", json!({}));

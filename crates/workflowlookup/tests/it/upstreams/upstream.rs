@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp::content::{About, Block, Held, Page, Resource, ResourceContents, Tool};
 use mcp::{
@@ -89,7 +89,16 @@ impl Upstream {
 
     /// Lets a call that waits come to its end.
     pub(super) fn finish(&self) {
-        let finish = self.state.waiting.lock().unwrap().pop().expect("nothing waits");
+        // That it was called is seen before it waits.
+        let until = Instant::now() + PATIENCE;
+        let finish = loop {
+            let finish = self.state.waiting.lock().unwrap().pop();
+            match finish {
+                Some(finish) => break finish,
+                None => assert!(Instant::now() < until, "nothing waits"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
         finish.done(said("done at last"));
     }
 

@@ -21,7 +21,7 @@ use crate::cli::terminal::{HEADING, harmless};
 const WIDTH_UNKNOWN: usize = 80;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct AtTerminal {
+pub(in crate::cli::mcp) struct AtTerminal {
     /// Nothing else is written while somebody answers.
     line: Arc<Line>,
     /// Two questions at a time would be typed into each other.
@@ -30,7 +30,7 @@ pub(super) struct AtTerminal {
 
 impl AtTerminal {
     /// The line that says how far the call is.
-    pub(super) fn line(&self) -> &Line {
+    pub(in crate::cli::mcp) fn line(&self) -> &Arc<Line> {
         &self.line
     }
 }

@@ -22,7 +22,7 @@ const WIDTH_UNKNOWN: usize = 80;
 const CLEAR: &str = "\r\u{1b}[2K";
 
 /// Waits for what is done, and shows how far it is.
-pub(super) async fn shown<T>(
+pub(in crate::cli::mcp) async fn shown<T>(
     what: &str,
     told: watch::Receiver<Option<Progress>>,
     line: &Line,
@@ -71,7 +71,7 @@ fn text(what: &str, progress: Option<&Progress>, elapsed: Duration) -> String {
 
 /// The line on the terminal, if one is there.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<State>);
+pub(in crate::cli::mcp) struct Line(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -93,6 +93,14 @@ impl Line {
             let _ = write!(io::stderr().lock(), "{CLEAR}{text}");
             state.drawn = text;
         }
+    }
+
+    /// Writes a line that stays, above.
+    pub(in crate::cli::mcp) fn write(&self, text: &str) {
+        let mut state = self.lock();
+        state.clear();
+        // Where it cannot be written, what goes on goes on all the same.
+        let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
     /// Takes the line away until what is returned goes.

@@ -1,0 +1,92 @@
+//! Asks our client's user on behalf of an upstream, in the middle of a call or of a program.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcp::Caller;
+use orchestrator::{Answer, Asker, Form, Wanted};
+use serde_json::Map;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+use super::call::{Consent, Said};
+use super::shown;
+
+/// Why nobody is asked to confirm a call.
+const UNSHOWN: &str = "its arguments are too many to be shown to who would have to confirm it";
+/// Why nobody is asked to open an address.
+const CANNOT_VISIT: &str = "this client cannot ask its user to open an address";
+
+/// Asks on behalf of an upstream, one question at a time.
+pub(super) struct Questions {
+    tell: UnboundedSender<Said>,
+    consent: Consent,
+    can_visit: bool,
+    /// The confirmation that is missing.
+    unconfirmed: Mutex<Option<Form>>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Questions {
+    /// None where our client cannot ask its user.
+    pub(super) fn new(
+        tell: &UnboundedSender<Said>,
+        caller: &Caller,
+        consent: Consent,
+    ) -> Option<Arc<Self>> {
+        caller.abilities.forms.then(|| {
+            Arc::new(Self {
+                tell: tell.clone(),
+                consent,
+                can_visit: caller.abilities.visits,
+                unconfirmed: Mutex::default(),
+                turn: tokio::sync::Mutex::default(),
+            })
+        })
+    }
+
+    pub(super) fn unconfirmed(&self) -> Option<Form> {
+        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    async fn answered(&self, form: Form) -> Answer {
+        match (&form.wanted, self.consent) {
+            (Wanted::Confirmation { .. }, Consent::Given) => Answer::Accepted(Map::new()),
+            (Wanted::Confirmation { .. }, Consent::NotYet) => {
+                // The call ends here, and begins anew when there is an answer.
+                *self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(form);
+                Answer::Cancelled
+            }
+            (Wanted::Confirmation { arguments, .. }, Consent::OneByOne) => {
+                match shown::confirmation(&form.message, arguments) {
+                    Ok(message) => self.asked(Form { message, ..form }).await,
+                    Err(_) => Answer::NotAsked(UNSHOWN.to_owned()),
+                }
+            }
+            (Wanted::Visit { .. }, _) if !self.can_visit => {
+                Answer::NotAsked(CANNOT_VISIT.to_owned())
+            }
+            (Wanted::Visit { .. } | Wanted::Values { .. }, _) => {
+                let form = match shown::asked(form) {
+                    Ok(form) => form,
+                    Err(why) => return Answer::NotAsked(why.to_owned()),
+                };
+                self.asked(form).await
+            }
+        }
+    }
+
+    async fn asked(&self, form: Form) -> Answer {
+        let _turn = self.turn.lock().await;
+        let (answer, answered) = oneshot::channel();
+        // Where nobody waits for the call any more, nobody answers.
+        let _ = self.tell.send(Said::Question { form, answer });
+        answered.await.unwrap_or(Answer::Cancelled)
+    }
+}
+
+impl Asker for Questions {
+    fn ask(&self, form: Form) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(self.answered(form))
+    }
+}
