@@ -1,7 +1,9 @@
 //! Speed, as ratios inside one interleaved run: what we do and the yardstick take turns, so that
 //! whatever else the machine does hits both. Each row is a claim of the documents.
 
+mod agent;
 mod agents;
+mod code;
 mod contestants;
 mod definitions;
 mod http;
@@ -17,6 +19,7 @@ mod size;
 mod start;
 mod table;
 mod upstreams;
+mod vocabularies;
 
 use std::path::Path;
 
@@ -38,11 +41,12 @@ fn main() {
     let home = tempfile::tempdir().expect("a temporary folder");
     // For whoever works on one of these parts.
     let is_asked = |name: &str| std::env::args().any(|argument| argument == name);
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("--only-stdio", stdio),
         ("--only-http", http::rows),
         ("--only-postgres", postgres::rows),
         ("--only-upstreams", upstreams::rows),
+        ("--only-code", code::rows),
     ];
     if let Some((_, part)) = parts.into_iter().find(|(name, _)| is_asked(name)) {
         let mut details = table::Details::default();
@@ -72,6 +76,7 @@ fn main() {
     rows.extend(http::rows(&programs, home.path(), &mut details));
     rows.extend(postgres::rows(&programs, home.path(), &mut details));
     rows.extend(upstreams::rows(&programs, home.path(), &mut details));
+    rows.extend(code::rows(&programs, home.path(), &mut details));
     let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");

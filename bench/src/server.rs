@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -10,6 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -27,6 +29,8 @@ const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","par
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
 
+/// Where the four times of a process are behind its name: its own and those of its children, for itself and in the kernel.
+const TIMES: Range<usize> = 11..15;
 /// How a message begins that nobody asked for.
 const NOTIFICATION: &[u8] = br#"{"jsonrpc":"2.0","method""#;
 
@@ -161,6 +165,17 @@ impl Server {
         let size = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         let kibibytes = size.and_then(|size| size.trim().strip_suffix(" kB"));
         kibibytes.and_then(|size| size.parse::<f64>().ok()).expect("a size") / 1024.0
+    }
+
+    /// Milliseconds of the processor that the server has taken, with its threads and children that have ended.
+    pub fn processor_time(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.expect("the process's figures");
+        // The name may have spaces; what follows it has none.
+        let (_, figures) = stat.rsplit_once(')').expect("a name");
+        let times = figures.split_whitespace().skip(TIMES.start).take(TIMES.len());
+        let ticks: f64 = times.map(|time| time.parse::<f64>().expect("a time")).sum();
+        ticks * 1e3 / clock_ticks_per_second() as f64
     }
 
     /// Closes the server's input and waits for its end.

@@ -20,6 +20,7 @@ pub enum Unit {
     Kibibytes,
     Tokens,
     Milliseconds,
+    MegabytesPerSecond,
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +46,7 @@ impl Unit {
             Self::Kibibytes => format!("{figure:.1} KiB"),
             Self::Tokens => format!("{figure:.0} tokens"),
             Self::Milliseconds => format!("{figure:.2} ms"),
+            Self::MegabytesPerSecond => format!("{figure:.0} MB/s"),
         }
     }
 }
@@ -65,6 +67,8 @@ pub struct Details {
     pub search_in_full: f64,
     /// Of other servers, a sentence each.
     pub upstreams: Vec<String>,
+    /// Of programs of agents, a sentence each.
+    pub code: Vec<String>,
 }
 
 #[derive(Default)]
@@ -156,9 +160,15 @@ impl Report {
             self.details.search_in_full / 1000.0
         )
         .expect("writing to a string");
-        text.push_str("\nWith other servers:\n\n");
-        for sentence in &self.details.upstreams {
-            writeln!(text, "- {sentence}").expect("writing to a string");
+        let lists = [
+            ("With other servers", &self.details.upstreams),
+            ("Programs of agents", &self.details.code),
+        ];
+        for (heading, sentences) in lists {
+            write!(text, "\n{heading}:\n\n").expect("writing to a string");
+            for sentence in sentences {
+                writeln!(text, "- {sentence}").expect("writing to a string");
+            }
         }
         text
     }

@@ -28,7 +28,7 @@ const CALLS_PER_MINUTE: u64 = 1_000_000;
 /// Longer than any measurement: what does not answer is waited for.
 const TIMEOUT_MS: u64 = 300_000;
 /// What is sent, and comes back.
-const TEXT: &str = "a short text that comes back";
+pub const TEXT: &str = "a short text that comes back";
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
     let home = home.join("upstreams");
@@ -43,13 +43,13 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
 }
 
 /// An orchestrator for servers `server-0`, `server-1`…, all of them the same.
-struct World {
-    runtime: Runtime,
-    orchestrator: Orchestrator,
+pub struct World {
+    pub runtime: Runtime,
+    pub orchestrator: Orchestrator,
 }
 
 impl World {
-    fn new(programs: &Programs, folder: &Path, servers: usize) -> Self {
+    pub fn new(programs: &Programs, folder: &Path, servers: usize) -> Self {
         let registry = write_registry(folder, (0..servers).map(|at| entry(programs, &id(at))));
         let runtime = runtime();
         let inside = runtime.enter();
@@ -64,7 +64,7 @@ impl World {
         Self { runtime, orchestrator }
     }
 
-    fn end(self) {
+    pub fn end(self) {
         self.runtime.block_on(self.orchestrator.close());
     }
 }
@@ -75,11 +75,11 @@ fn runtime() -> Runtime {
     builder.worker_threads(THREADS).enable_all().build().expect("a runtime")
 }
 
-fn id(at: usize) -> String {
+pub fn id(at: usize) -> String {
     format!("server-{at}")
 }
 
-fn entry(programs: &Programs, id: &str) -> Value {
+pub fn entry(programs: &Programs, id: &str) -> Value {
     json!({
         "id": id,
         "mcp": {"transport": "stdio", "command": programs.echo_upstream},
@@ -88,7 +88,7 @@ fn entry(programs: &Programs, id: &str) -> Value {
     })
 }
 
-fn write_registry(folder: &Path, entries: impl Iterator<Item = Value>) -> PathBuf {
+pub fn write_registry(folder: &Path, entries: impl Iterator<Item = Value>) -> PathBuf {
     std::fs::create_dir_all(folder).expect("a folder");
     let path = folder.join("mcp.registry.json");
     let registry = json!({"servers": entries.collect::<Vec<_>>()});
@@ -106,7 +106,7 @@ fn call(server: usize, tool: &str) -> Call {
 }
 
 /// One call of `echo`, whose answer is seen to be the right one.
-async fn echo(orchestrator: &Orchestrator, server: usize) {
+pub async fn echo(orchestrator: &Orchestrator, server: usize) {
     let result = orchestrator.call(call(server, "echo")).await.expect("an answer");
     assert_eq!(result.raw["content"][0]["text"], TEXT);
 }

@@ -1,6 +1,7 @@
 //! An upstream that costs as little as one can: a loop over lines, as the bare loop is, that does what clients ask of a server.
-//! Given a file, its tools are those that stand there, and it says of each that it is done. Else there are four: `echo`,
-//! `park`, which is answered when somebody calls `release`, and `hang`, after which it does nothing any more.
+//! Given a file, its tools are those that stand there, and it says of each that it is done. Else there are five: `echo`,
+//! `park`, which is answered when somebody calls `release`, `hang`, after which it does nothing any more, and `order`, a record of
+//! some size.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 const HANDSHAKE: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo-upstream","version":"0.0.0"}}"#;
-const TOOLS: &str = r#"[{"name":"echo","description":"Sends its text back","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"park","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},{"name":"release","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}}]"#;
+const TOOLS: &str = r#"[{"name":"echo","description":"Sends its text back","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"park","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},{"name":"release","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"order","inputSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}]"#;
 const UNKNOWN: &str = r#"{"code":-32601,"message":"Method not found"}"#;
 /// Longer than any measurement.
 const FOR_EVER: Duration = Duration::from_secs(3600);
@@ -41,6 +42,11 @@ struct Call<'a> {
 struct Arguments<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    number: u64,
 }
 
 #[derive(Serialize)]
@@ -128,6 +134,11 @@ impl Upstream {
                 let Arguments { text } = serde_json::from_str(arguments)?;
                 self.say(id, &text)
             }
+            "order" => {
+                let Wanted { number } =
+                    serde_json::from_str(call.arguments.map_or("{}", RawValue::get))?;
+                self.say(id, &order(number))
+            }
             "park" => {
                 self.parked.push(id.to_owned());
                 Ok(())
@@ -159,4 +170,30 @@ impl Upstream {
         self.line.push(b'\n');
         self.output.write_all(&self.line)
     }
+}
+
+/// A record as such servers have them.
+fn order(number: u64) -> String {
+    let pick = |of: &[&'static str]| of[number as usize % of.len()];
+    let cents = number * 7_919 % 90_000 + 1_000;
+    serde_json::json!({
+        "number": number,
+        "placedAt": format!("2026-05-{:02}T09:{:02}:00Z", number % 28 + 1, number % 60),
+        "customer": {
+            "id": format!("cus_{}", number * 31),
+            "name": pick(&["Ada Fischer", "Noor Haddad", "Mika Salo", "Inês Prado"]),
+            "email": format!("customer{number}@example.com"),
+            "country": pick(&["DE", "FI", "PT", "LB", "SE"]),
+        },
+        "items": [
+            {"sku": format!("A-{}", number % 17), "title": "Desk lamp, brass", "quantity": number % 3 + 1, "cents": cents / 2},
+            {"sku": format!("B-{}", number % 13), "title": "Notebook, ruled, A5", "quantity": 2, "cents": cents / 4},
+        ],
+        "totalCents": cents,
+        "currency": "EUR",
+        "state": pick(&["shipped", "late", "packed"]),
+        "shipping": {"carrier": pick(&["DHL", "Posti", "CTT"]), "tracking": format!("JD{:012}", number * 104_729)},
+        "notes": "Leave at the side door if nobody answers",
+    })
+    .to_string()
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use orchestrator::discovery::{Card, Filter, Index};
+use orchestrator::discovery::{Card, Filter, Index, Said};
 use orchestrator::registry::entry::Visibility;
 use orchestrator::tool::{Tool, Tools};
 use rustix::time::{ClockId, clock_gettime};
@@ -99,6 +99,7 @@ fn index(servers: &[Generated], lists: &[Vec<Tool>]) -> Index {
             examples: &[],
             visibility: Visibility::Default,
             priority: PRIORITY,
+            said: Said::default(),
         });
         index.put_tools(&server.id, tools);
     }

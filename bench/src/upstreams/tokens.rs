@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiktoken_rs::CoreBPE;
 
 use super::generated::{Generated, QUESTIONS};
 use super::write_registry;
+use crate::agent::Agent;
 use crate::contestants::Contestant;
 use crate::programs::Programs;
-use crate::server::Server;
 use crate::table::{Details, Limit, Row, Unit};
+use crate::vocabularies::Vocabularies;
 
 /// What the agent looks for, and what it should find.
 const QUESTION: &str = "refund a payment";
@@ -32,12 +32,11 @@ pub fn rows(
     let folder = home.join("tokens");
     std::fs::create_dir_all(&folder).expect("a folder");
     write_registry(&folder, servers.iter().map(|server| entry(programs, &folder, server)));
-    let vocabularies =
-        Vocabularies([tiktoken_rs::o200k_base(), tiktoken_rs::cl100k_base()].map(Result::unwrap));
+    let vocabularies = Vocabularies::new();
     let arguments = vec![OsString::from("serve")];
     let product = programs.product.clone();
     let mut agent = Agent::start(&Contestant::without_call("serve", product, arguments, folder));
-    agent.wait_for_all();
+    wait_for_all(&mut agent);
 
     let answers = QUESTIONS.iter().map(|question| {
         let call = json!({"name": OURS[0], "arguments": {"query": question}});
@@ -61,7 +60,7 @@ pub fn rows(
         assert!(is_there, "{answer}");
         vocabularies.count(&call.to_string()) + vocabularies.count(&answer)
     });
-    let defined = agent.definitions(&vocabularies);
+    let defined = vocabularies.count_definitions(&mut agent, &OURS);
     agent.server.end();
 
     let spent = parts.iter().sum::<usize>() + defined;
@@ -106,63 +105,12 @@ fn entry(programs: &Programs, folder: &Path, server: &Generated) -> Value {
     })
 }
 
-struct Agent {
-    server: Server,
-    id: usize,
-}
-
-impl Agent {
-    fn start(contestant: &Contestant) -> Self {
-        let mut server = Server::start(contestant);
-        server.shake_hands();
-        Self { server, id: 0 }
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.id += 1;
-        let id = self.id;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let answers = self.server.ask_many(format!("{request}\n").as_bytes(), 1);
-        let mut answer: Value = serde_json::from_slice(&answers[0]).expect("an answer");
-        answer["result"].take()
-    }
-
-    /// The texts that a call comes back with.
-    fn call(&mut self, call: &Value) -> String {
-        let result = self.ask("tools/call", call);
-        assert_ne!(result["isError"], true, "{result}");
-        assert!(result["structuredContent"].is_null(), "all there is to read is text: {result}");
-        let blocks = result["content"].as_array().expect("content");
-        blocks.iter().map(|block| block["text"].as_str().expect("a text")).collect()
-    }
-
-    /// Until the tools of all servers have been listed.
-    fn wait_for_all(&mut self) {
-        let start = Instant::now();
-        let call = json!({"name": OURS[0], "arguments": {"query": "tools"}});
-        while self.call(&call).contains("notSearched") {
-            assert!(start.elapsed() < KNOWN_MAX, "not all servers are known");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
-    /// The tokens of the tools with which others are found and called.
-    fn definitions(&mut self, vocabularies: &Vocabularies) -> usize {
-        let listed = self.ask("tools/list", &json!({}));
-        let tools = listed["tools"].as_array().expect("tools");
-        let ours = tools.iter().filter(|tool| OURS.iter().any(|name| tool["name"] == *name));
-        let ours: Vec<&Value> = ours.collect();
-        assert_eq!(ours.len(), OURS.len(), "{listed}");
-        ours.into_iter().map(|tool| vocabularies.count(&tool.to_string())).sum()
-    }
-}
-
-/// Two public ones: the larger count is the one that counts.
-struct Vocabularies([CoreBPE; 2]);
-
-impl Vocabularies {
-    fn count(&self, text: &str) -> usize {
-        let counts = self.0.iter().map(|one| one.encode_ordinary(text).len());
-        counts.max().unwrap_or_default()
+/// Until the tools of all servers have been listed.
+fn wait_for_all(agent: &mut Agent) {
+    let start = Instant::now();
+    let call = json!({"name": OURS[0], "arguments": {"query": "tools"}});
+    while agent.call(&call).contains("notSearched") {
+        assert!(start.elapsed() < KNOWN_MAX, "not all servers are known");
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
