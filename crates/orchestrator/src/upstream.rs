@@ -19,6 +19,7 @@ mod link;
 pub mod list;
 mod message;
 mod notices;
+mod once;
 mod pages;
 mod result;
 pub(crate) mod shallow;

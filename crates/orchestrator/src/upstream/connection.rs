@@ -11,9 +11,8 @@ use rmcp::model::{
     DiscoverRequest, DiscoverRequestParams, GetExtensions as _, PingRequest, RequestId,
     ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -21,6 +20,7 @@ use super::deadline::Deadline;
 use super::failure::{Failure, incident};
 use super::info::{Era, Info};
 use super::ledger::Ledger;
+use super::once::Once;
 use super::ticket::{Course, Outcome, Ticket};
 use crate::error::Awaited;
 
@@ -106,9 +106,8 @@ impl Connection {
     ) -> Result<(Box<serde_json::value::RawValue>, Vec<String>), Failure> {
         let mut asked = self.begin(request.into(), course).await?;
         let result = asked.outcome(course).await?;
-        let seen = timeout(REASON, &mut asked.handle.rx).await;
-        let names = match seen {
-            Ok(Ok(Ok(ServerResult::ListToolsResult(list)))) => {
+        let names = match timeout(REASON, asked.theirs.wait()).await.map(Option::take) {
+            Ok(Some(Ok(ServerResult::ListToolsResult(list)))) => {
                 list.tools.into_iter().map(|tool| tool.name.into_owned()).collect()
             }
             _ => Vec::new(),
@@ -131,9 +130,14 @@ impl Connection {
             () = course.deadline.passed() => return Err(late(course)),
         };
         match handle {
-            Ok(handle) => {
-                Ok(Asked { connection: self.clone(), ticket, outcome, handle, is_open: true })
-            }
+            Ok(handle) => Ok(Asked {
+                connection: self.clone(),
+                ticket,
+                id: handle.id,
+                ours: Once::new(outcome),
+                theirs: Once::new(handle.rx),
+                is_open: true,
+            }),
             Err(_) => Err(self.broken("it is closed".to_owned(), false)),
         }
     }
@@ -196,17 +200,20 @@ impl Connection {
 struct Asked {
     connection: Arc<Connection>,
     ticket: Ticket,
-    outcome: oneshot::Receiver<Outcome>,
-    handle: RequestHandle<RoleClient>,
+    id: RequestId,
+    /// The answer as it came.
+    ours: Once<Outcome>,
+    /// What the library made of it. It is of use only where there is no answer, and for lists of tools.
+    theirs: Once<Result<ServerResult, ServiceError>>,
     is_open: bool,
 }
 
 impl Asked {
     async fn outcome(&mut self, course: &Arc<Course>) -> Outcome {
-        let outcome = tokio::select! {
+        let why = tokio::select! {
             biased;
-            outcome = &mut self.outcome => outcome,
-            heard = &mut self.handle.rx => self.heard(heard).await,
+            _ = self.ours.wait() => "it is closed".to_owned(),
+            theirs = self.theirs.wait() => reason(theirs),
             // It stays open, and is given up when this is dropped.
             () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
             () = course.deadline.passed() => {
@@ -214,46 +221,33 @@ impl Asked {
                 return Err(late(course));
             }
         };
-        self.is_open = false;
-        // The ticket is gone without a word: so is the connection.
-        outcome.unwrap_or_else(|_| {
-            Err(self.connection.broken("it is closed".to_owned(), self.ticket.is_sent()))
-        })
-    }
-
-    /// The library has an answer of its own. It is empty where ours is there; else it says that there will be none.
-    async fn heard(
-        &mut self,
-        heard: Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>,
-    ) -> Result<Outcome, oneshot::error::RecvError> {
-        if let Ok(outcome) = self.outcome.try_recv() {
-            return Ok(outcome);
-        }
-        let why = match heard {
-            Ok(Err(ServiceError::TransportSend(error))) => error.error.to_string(),
-            Ok(Err(ServiceError::McpError(error))) => error.message.into_owned(),
-            Ok(Err(ServiceError::TransportClosed)) => "it ended before it answered".to_owned(),
-            Ok(Err(error)) => error.to_string(),
-            Ok(Ok(_)) | Err(_) => "it is closed".to_owned(),
-        };
         // Where a process has ended, it is known in a moment how.
-        if self.connection.has_process
-            && let Ok(outcome) = timeout(REASON, &mut self.outcome).await
-        {
-            return outcome;
-        }
-        Ok(Err(self.connection.broken(why, self.ticket.is_sent())))
+        let patience = if self.connection.has_process { REASON } else { Duration::ZERO };
+        let ours = timeout(patience, self.ours.wait()).await.ok().and_then(Option::take);
+        self.is_open = false;
+        ours.unwrap_or_else(|| Err(self.connection.broken(why, self.ticket.is_sent())))
+    }
+}
+
+/// Why there is no answer, if there is none.
+fn reason(theirs: &Option<Result<ServerResult, ServiceError>>) -> String {
+    match theirs {
+        Some(Err(ServiceError::TransportSend(error))) => error.error.to_string(),
+        Some(Err(ServiceError::McpError(error))) => error.message.clone().into_owned(),
+        Some(Err(ServiceError::TransportClosed)) => "it ended before it answered".to_owned(),
+        Some(Err(error)) => error.to_string(),
+        Some(Ok(_)) | None => "it is closed".to_owned(),
     }
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        let id = self.handle.id.clone();
         if !self.is_open {
             return;
         }
+        let id = self.id.clone();
         // First, for it may be about to go.
-        self.outcome.close();
+        self.ours.close();
         self.connection.ledger.give_up(&id);
         let peer = self.connection.peer.clone();
         let farewell = async move {
