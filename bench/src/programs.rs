@@ -15,7 +15,12 @@ pub struct Programs {
     pub echo_upstream: PathBuf,
     pub bare_call: PathBuf,
     pub peak: PathBuf,
+    /// The protocol's own server for everything, which Node runs.
+    pub everything: PathBuf,
 }
+
+const EVERYTHING: &str =
+    "typescript/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 impl Programs {
     pub fn build() -> Self {
@@ -32,8 +37,16 @@ impl Programs {
             echo_upstream: named(&yardsticks, "echo_upstream"),
             bare_call: named(&yardsticks, "bare_call"),
             peak: named(&yardsticks, "peak"),
+            everything: clients().join(EVERYTHING),
         }
     }
+}
+
+/// The programs of others, which `cargo xtask bench` installs.
+fn clients() -> PathBuf {
+    std::env::var_os("WORKFLOWLOOKUP_CLIENTS")
+        .expect("cargo xtask bench says where they are")
+        .into()
 }
 
 /// Builds in a folder, and returns every executable that comes of it.

@@ -50,7 +50,11 @@ pub struct World {
 
 impl World {
     pub fn new(programs: &Programs, folder: &Path, servers: usize) -> Self {
-        let registry = write_registry(folder, (0..servers).map(|at| entry(programs, &id(at))));
+        Self::of(programs, folder, (0..servers).map(|at| entry(programs, &id(at))))
+    }
+
+    pub fn of(programs: &Programs, folder: &Path, entries: impl Iterator<Item = Value>) -> Self {
+        let registry = write_registry(folder, entries);
         let runtime = runtime();
         let inside = runtime.enter();
         let places = Places { named: Some(registry), ..Places::default() };

@@ -78,8 +78,9 @@ fn generate() -> Result<(), String> {
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
     postgres::install()?;
+    let clients = clients::install()?;
     let bench = ["run", "--release", "--locked", "--manifest-path", "bench/Cargo.toml", "--"];
-    run(cargo().args(bench).args(arguments))
+    run(cargo().args(bench).args(arguments).env("WORKFLOWLOOKUP_CLIENTS", clients))
 }
 
 /// Says which component is missing before something fails for a reason that nobody understands.

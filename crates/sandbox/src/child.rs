@@ -26,7 +26,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn run() -> ExitCode {
-    let mut lines = Lines::default();
+    let mut lines = Lines::new();
     let Some(job) = lines.job() else { return ExitCode::FAILURE };
     let ended = match bounded(job, lines) {
         Ok(ended) => ended,

@@ -206,6 +206,7 @@ impl Engine {
         let _ = self.run_jobs();
         match state.pending.borrow().len() {
             0 => {}
+            1 => state.line("error: 1 call was not awaited, and is given up".to_owned()),
             calls => state.line(format!("error: {calls} calls were not awaited, and are given up")),
         }
         self.context.with(|ctx| rejections::tell(&ctx, state));

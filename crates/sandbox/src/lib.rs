@@ -19,7 +19,7 @@ pub use border::Thrown;
 pub use host::Host;
 pub use limits::Limits;
 pub use outcome::{Called, Failure, Kind, Outcome, Place};
-pub use program::{FILES_MAX, File, Program, TEXT_BYTES_MAX, UNNAMED};
+pub use program::{FILES_MAX, File, Program, TEXT_BYTES_MAX, UNNAMED, names_meant};
 pub use sandbox::{Mode, Sandbox};
 
 /// Reads a program without running it: the files that it imports and does not have, or what is wrong with it.

@@ -22,6 +22,8 @@ const NAME: &str = "workflowlookup";
 const BESIDE: usize = 1024 * 1024;
 /// How much of its last words is told.
 const LAST_WORDS_MAX: u64 = 2_000;
+/// How many messages are written in one go.
+const MESSAGES_AT_ONCE: usize = 64;
 /// How long it may take to be gone: to end once it has closed its output, or to die once it is killed.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -51,14 +53,20 @@ pub(crate) async fn start(program: &Path, job: &Job) -> Result<Running, Failure>
     let (into, mut messages) = unbounded_channel::<In>();
     // It may take its time to read; nobody waits for that here. When it is gone, writing fails.
     tokio::spawn(async move {
-        let mut line = first;
+        let (mut lines, mut waiting) = (first, Vec::new());
         loop {
-            if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+            if stdin.write_all(&lines).await.is_err() || stdin.flush().await.is_err() {
                 return;
             }
-            let Some(message) = messages.recv().await else { return };
-            line = serde_json::to_vec(&message).unwrap_or_default();
-            line.push(b'\n');
+            lines.clear();
+            // What waits together goes together.
+            if messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await == 0 {
+                return;
+            }
+            for message in waiting.drain(..) {
+                lines.extend(serde_json::to_vec(&message).unwrap_or_default());
+                lines.push(b'\n');
+            }
         }
     });
     Ok(Running {

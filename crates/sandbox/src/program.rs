@@ -89,3 +89,15 @@ fn is_name(name: &str) -> bool {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "._-/".contains(sign);
     name.len() <= NAME_BYTES_MAX && name.split('/').all(is_part) && name.chars().all(is_sign)
 }
+
+/// The files that an import of this path may mean, the likeliest first: it may leave out the end of a name.
+pub fn names_meant(path: &str) -> impl Iterator<Item = String> {
+    const ENDINGS: [&str; 5] = ["", ".ts", ".js", "/index.ts", "/index.js"];
+    let named = ENDINGS.iter().map(move |ending| match path.is_empty() {
+        true => ending.trim_start_matches('/').to_owned(),
+        false => format!("{path}{ending}"),
+    });
+    // TypeScript names what its file is compiled to.
+    let compiled = path.strip_suffix(".js").map(|path| format!("{path}.ts"));
+    named.chain(compiled)
+}

@@ -5,6 +5,7 @@ mod doing;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,13 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use crate::border::{Ended, IMPORTS_MAX, In, Job, Out, SPECIFIER_BYTES_MAX};
-use crate::host::{Clock, Host, Module};
+use crate::host::{Call, Clock, Host, Module};
 use crate::limits::Limits;
 use crate::outcome::{Called, Failure, Kind, Outcome};
 use crate::program::Program;
 use crate::sandbox::{Running, Sandbox};
 use crate::size;
-use doing::{Doing, Done, Wanted};
+use doing::{Doing, Done};
 
 /// How long a program may take to notice that its time is up, before it is ended from outside.
 const GRACE: Duration = Duration::from_millis(500);
@@ -77,8 +78,10 @@ struct Run {
     imports: usize,
     is_importing: bool,
     doing: Doing,
-    /// When the calls began, and the bytes of what those were called with that are under way.
+    /// When the calls began, and the bytes of what each was called with.
     starts: Vec<(Instant, usize)>,
+    /// Of what calls were called with that are under way.
+    bytes: usize,
     over: usize,
     deadline: Instant,
     /// How many people are asked, and since when.
@@ -108,6 +111,7 @@ impl Run {
             is_importing: false,
             doing,
             starts: Vec::new(),
+            bytes: 0,
             over: 0,
             deadline: Instant::now() + limits.time + GRACE,
             held: 0,
@@ -118,13 +122,18 @@ impl Run {
     async fn go(mut self) -> Outcome {
         let (clock, mut holds) = unbounded_channel();
         let clock = Clock(clock);
+        // Both are made once, and not for every message: each takes its place among those that wait.
+        let mut cancelled = pin!(self.cancelled.clone().cancelled_owned());
+        let mut late = pin!(tokio::time::sleep_until(self.late().into()));
         let ended = loop {
-            let late = tokio::time::sleep_until(self.late().into());
+            if late.deadline() != self.late().into() {
+                late.as_mut().reset(self.late().into());
+            }
             // What the program says comes last: it may never stop to say something.
             tokio::select! {
                 biased;
-                () = self.cancelled.cancelled() => break Err(Failure::cancelled()),
-                () = late => {
+                () = &mut cancelled => break Err(Failure::cancelled()),
+                () = &mut late => {
                     let seconds = self.limits.time.as_secs_f64();
                     let message = format!("the program did not end within {seconds} s");
                     break Err(Failure::new(Kind::Timeout, message));
@@ -240,11 +249,10 @@ impl Run {
         clock: &Clock,
     ) -> bool {
         let begun = self.outcome.calls.len();
-        let under_way: usize = self.starts.iter().map(|(_, bytes)| bytes).sum();
         let bytes = arguments.get().len();
         let may = usize::try_from(id) == Ok(begun)
             && begun < self.limits.calls
-            && under_way.saturating_add(bytes) <= self.limits.memory
+            && self.bytes.saturating_add(bytes) <= self.limits.memory
             && arguments.get().starts_with('{')
             && size::is_readable(&arguments);
         let known = self.modules.get(module).filter(|_| may).and_then(|module| {
@@ -259,12 +267,11 @@ impl Run {
             ok: false,
         });
         self.starts.push((Instant::now(), bytes));
+        self.bytes += bytes;
         self.host.progress(self.outcome.calls.len(), self.over);
-        self.doing.call(
-            begun,
-            Wanted { module: module.to_owned(), server, tool, arguments },
-            clock.clone(),
-        );
+        let (module, clock) = (module.to_owned(), clock.clone());
+        let cancelled = self.doing.cancelled();
+        self.doing.call(begun, Call { module, server, tool, arguments, cancelled, clock });
         true
     }
 
@@ -286,9 +293,7 @@ impl Run {
                 if let Some(called) = self.outcome.calls.get_mut(at) {
                     (called.ms, called.ok) = (millis(took), answer.is_ok());
                 }
-                if let Some((_, bytes)) = self.starts.get_mut(at) {
-                    *bytes = 0;
-                }
+                self.bytes -= self.starts.get(at).map_or(0, |(_, bytes)| *bytes);
                 self.host.progress(self.outcome.calls.len(), self.over);
                 let id = u64::try_from(at).unwrap_or(u64::MAX);
                 self.running.send(In::Answer { id, answer });

@@ -13,14 +13,19 @@ use crate::engine::{Gone, Wire};
 /// How much is read at once.
 const READ: usize = 64 * 1024;
 
-#[derive(Default)]
 pub(super) struct Lines {
+    /// What is read into.
+    buffer: Box<[u8]>,
     bytes: Vec<u8>,
     /// How much of them was looked at and has no end of a line.
     seen: usize,
 }
 
 impl Lines {
+    pub(super) fn new() -> Self {
+        Self { buffer: vec![0; READ].into(), bytes: Vec::new(), seen: 0 }
+    }
+
     pub(super) fn job(&mut self) -> Option<Job> {
         let line = self.line(None).ok()??;
         serde_json::from_slice(&line).ok()
@@ -39,10 +44,9 @@ impl Lines {
             if !wait(until)? {
                 return Ok(None);
             }
-            let mut read_now = vec![0; READ];
-            match read(stdin(), &mut read_now) {
+            match read(stdin(), &mut *self.buffer) {
                 Ok(0) => return Err(Gone),
-                Ok(count) => self.bytes.extend_from_slice(&read_now[..count]),
+                Ok(count) => self.bytes.extend_from_slice(&self.buffer[..count]),
                 Err(Errno::INTR) => {}
                 Err(_) => return Err(Gone),
             }

@@ -5,10 +5,7 @@ use std::collections::HashMap;
 use typescript::{Problem, Role, Script, strip};
 
 use crate::outcome::{Failure, Kind, Place};
-use crate::program::Program;
-
-/// How an import may leave out the end of a file's name.
-const ENDINGS: [&str; 5] = ["", ".ts", ".js", "/index.ts", "/index.js"];
+use crate::program::{Program, names_meant};
 
 pub(super) struct Scripts {
     entrypoint: String,
@@ -63,14 +60,7 @@ impl Scripts {
 
     /// The file that `specifier` means in the file `base`.
     pub(super) fn resolve(&self, base: &str, specifier: &str) -> Option<String> {
-        let path = joined(base, specifier)?;
-        let named = ENDINGS.iter().map(|ending| match path.is_empty() {
-            true => ending.trim_start_matches('/').to_owned(),
-            false => format!("{path}{ending}"),
-        });
-        // TypeScript names what its file is compiled to.
-        let compiled = path.strip_suffix(".js").map(|path| format!("{path}.ts"));
-        named.chain(compiled).find(|name| self.files.contains_key(name))
+        names_meant(&joined(base, specifier)?).find(|name| self.files.contains_key(name))
     }
 
     /// What files import that is none of them.

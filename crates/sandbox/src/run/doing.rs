@@ -1,18 +1,20 @@
-//! What is under way for a program: imports that are looked up, calls that are made.
+//! What is under way for a program: imports that are looked up, calls that are made. All of it goes on in the task that runs the
+//! program: answers that come together wake it once, and a call costs no task of its own.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::value::RawValue;
+use futures::FutureExt as _;
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::border::{Answer, Thrown};
-use crate::host::{Call, Clock, Host, Module};
+use crate::host::{Boxed, Call, Host, Module};
 use crate::outcome::Kind;
 
 /// How long a call may take to end after it is cancelled, before nobody listens to it any more.
@@ -20,22 +22,14 @@ const ENDING: Duration = Duration::from_secs(2);
 
 pub(super) struct Doing {
     host: Arc<dyn Host>,
-    tasks: JoinSet<Done>,
-    /// What is said where one of them breaks.
-    broken: HashMap<Id, Done>,
-    /// Who may be called at the same time.
-    turns: Arc<Semaphore>,
+    under_way: FuturesUnordered<Boxed<'static, Done>>,
+    calls: usize,
+    /// How many calls are under way at a time; others wait.
+    at_once: usize,
+    waiting: VecDeque<(usize, Call)>,
     cancelled: CancellationToken,
     /// What is under way ends with the program.
     _ending: DropGuard,
-}
-
-/// A call that a program wants to be made.
-pub(super) struct Wanted {
-    pub(super) module: String,
-    pub(super) server: String,
-    pub(super) tool: String,
-    pub(super) arguments: Box<RawValue>,
 }
 
 /// Something that was done.
@@ -49,74 +43,81 @@ impl Doing {
         let cancelled = cancelled.child_token();
         Self {
             host,
-            tasks: JoinSet::new(),
-            broken: HashMap::new(),
-            turns: Arc::new(Semaphore::new(at_once.max(1))),
+            under_way: FuturesUnordered::new(),
+            calls: 0,
+            at_once: at_once.max(1),
+            waiting: VecDeque::new(),
             _ending: cancelled.clone().drop_guard(),
             cancelled,
         }
     }
 
-    pub(super) fn import(&mut self, specifier: String) {
-        let broken = Done::Import {
-            specifier: specifier.clone(),
-            module: Err(format!("looking for `{specifier}` failed; the log says more")),
-        };
-        let host = Arc::clone(&self.host);
-        let task = self.tasks.spawn(async move {
-            let module = host.module(&specifier).await;
-            Done::Import { specifier, module }
-        });
-        self.broken.insert(task.id(), broken);
+    /// What a call hears when the program is over.
+    pub(super) fn cancelled(&self) -> CancellationToken {
+        self.cancelled.clone()
     }
 
-    pub(super) fn call(&mut self, at: usize, wanted: Wanted, clock: Clock) {
-        let Wanted { module, server, tool, arguments } = wanted;
-        let message = format!("calling `{tool}` failed; the log says more");
-        let thrown = Thrown { kind: Kind::Tool, message, data: None };
-        let broken = Done::Call { at, answer: Err(thrown), took: Duration::ZERO };
-        let (host, turns) = (Arc::clone(&self.host), Arc::clone(&self.turns));
-        let cancelled = self.cancelled.clone();
-        let task = self.tasks.spawn(async move {
-            // It is never closed.
-            let _turn = turns.acquire_owned().await;
-            let began = Instant::now();
-            let call = Call { module, server, tool, arguments, cancelled, clock };
-            let answer = host.call(call).await;
-            Done::Call { at, answer, took: began.elapsed() }
-        });
-        self.broken.insert(task.id(), broken);
+    pub(super) fn import(&mut self, specifier: String) {
+        let host = Arc::clone(&self.host);
+        self.under_way.push(Box::pin(async move {
+            let module = unbroken(host.module(&specifier)).await;
+            let module = module.unwrap_or_else(|| {
+                Err(format!("looking for `{specifier}` failed; the log says more"))
+            });
+            Done::Import { specifier, module }
+        }));
+    }
+
+    pub(super) fn call(&mut self, at: usize, call: Call) {
+        self.waiting.push_back((at, call));
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        while self.calls < self.at_once
+            && let Some((at, call)) = self.waiting.pop_front()
+        {
+            self.calls += 1;
+            let host = Arc::clone(&self.host);
+            self.under_way.push(Box::pin(async move {
+                let (began, tool) = (Instant::now(), call.tool.clone());
+                let answer = unbroken(host.call(call)).await.unwrap_or_else(|| {
+                    let message = format!("calling `{tool}` failed; the log says more");
+                    Err(Thrown { kind: Kind::Tool, message, data: None })
+                });
+                Done::Call { at, answer, took: began.elapsed() }
+            }));
+        }
     }
 
     /// What is done next. Never, where nothing is under way.
     pub(super) async fn next(&mut self) -> Done {
-        loop {
-            let (id, done) = match self.tasks.join_next_with_id().await {
-                Some(Ok((id, done))) => (id, Some(done)),
-                Some(Err(error)) => (error.id(), None),
-                None => std::future::pending().await,
-            };
-            // A panic is in the log.
-            let broken = self.broken.remove(&id);
-            if let Some(done) = done.or(broken) {
-                return done;
-            }
+        let Some(done) = self.under_way.next().await else { return std::future::pending().await };
+        if matches!(done, Done::Call { .. }) {
+            self.calls -= 1;
+            self.begin();
         }
+        done
     }
+}
+
+/// What comes of something, unless it panics. The log has that.
+async fn unbroken<T>(future: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(future).catch_unwind().await.ok()
 }
 
 impl Drop for Doing {
     /// Calls hear that they are cancelled, and can say so to whom they call.
     fn drop(&mut self) {
         self.cancelled.cancel();
-        if self.tasks.is_empty() {
+        if self.under_way.is_empty() {
             return;
         }
-        let mut tasks = std::mem::take(&mut self.tasks);
+        let mut under_way = std::mem::take(&mut self.under_way);
         // Without a runtime nothing goes on anyway.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                let ending = async { while tasks.join_next().await.is_some() {} };
+                let ending = async { while under_way.next().await.is_some() {} };
                 let _ = timeout(ENDING, ending).await;
             });
         }

@@ -13,8 +13,7 @@ const HEADING: &str = "Programs of agents";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct CodeOptions {
-    /// Where they run: on a thread of this process, or each in a process of its own that can open nothing; otherwise `process`
-    /// with `--http` and `thread` without
+    /// Where they run: each in a process of its own that can open nothing, or on a thread of this one; otherwise `process`
     #[arg(long, value_name = "WHERE", value_enum)]
     sandbox: Option<Where>,
     /// Memory of each; otherwise 64MiB
@@ -42,16 +41,15 @@ pub(crate) struct CodeOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Where {
-    Thread,
     Process,
+    Thread,
 }
 
 impl CodeOptions {
-    pub(crate) fn code(&self, usual: Mode) -> Code {
+    pub(crate) fn code(&self) -> Code {
         let mode = match self.sandbox {
-            None => usual,
             Some(Where::Thread) => Mode::Thread,
-            Some(Where::Process) => Mode::Process,
+            None | Some(Where::Process) => Mode::Process,
         };
         let GuardProgram(program) = GuardProgram::default();
         Code { sandbox: Sandbox::new(mode, program), limits: self.limits() }

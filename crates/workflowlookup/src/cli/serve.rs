@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use orchestrator::wire;
-use sandbox::Mode;
 use store::limits::CONNECTIONS;
 
 mod http_options;
@@ -97,8 +96,7 @@ pub(crate) fn run(
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
     // Whoever comes over a network is no friend.
-    let usual = if chosen.is_some() { Mode::Process } else { Mode::Thread };
-    let upstreams = Upstreams::new(sources.registry(), upstream_log, arguments.code.code(usual));
+    let upstreams = Upstreams::new(sources.registry(), upstream_log, arguments.code.code());
     let host = Arc::new(Host::new(app, observer, upstreams));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),

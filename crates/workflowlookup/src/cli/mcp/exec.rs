@@ -7,7 +7,7 @@ use clap::Args;
 use mcp::Caller;
 use orchestrator::code::{Listener, Tools};
 use orchestrator::{AskedBy, Error, Orchestrator, Party, Progress};
-use sandbox::{FILES_MAX, File, Kind, Mode, Program};
+use sandbox::{FILES_MAX, File, Kind, Program, names_meant};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -31,8 +31,6 @@ use crate::server::upstreams::code::{OWN, written};
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The largest input.
 const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// How an import may leave out the end of a file's name, and what TypeScript calls its own.
-const ENDINGS: [&str; 5] = ["", ".ts", ".js", "/index.ts", "/index.js"];
 
 /// Run a program that calls tools of other servers
 ///
@@ -122,8 +120,8 @@ fn check(program: &Program, is_json: bool, terminal: &mut Terminal) -> Ended {
 fn complain(failure: &sandbox::Failure, terminal: &mut Terminal) -> std::io::Result<()> {
     let place = failure.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
     let message = format!("{place}{} ({})", failure.message, failure.kind.name());
-    let hint =
-        failure.message.contains("allowedMcpIds").then_some("`--allow ID` lets it use a server");
+    let is_not_allowed = failure.message.contains("is not in allowedMcpIds");
+    let hint = is_not_allowed.then_some("`--allow ID` lets it use a server");
     terminal.complain(FAILED, "error", &message.replace("allowedMcpIds", "--allow"), hint)
 }
 
@@ -134,7 +132,7 @@ impl Arguments {
         orchestrator: &Orchestrator,
         context: &Context<'_>,
     ) -> sandbox::Outcome {
-        let code = self.code.code(Mode::Thread);
+        let code = self.code.code();
         // Workflows are loaded for who uses them.
         let names_us = |file: &File| file.text.contains(OWN);
         let app = match program.files.iter().any(names_us) {
@@ -231,10 +229,8 @@ impl Listener for AtWork {
 
 /// The file that an import without its ending means.
 fn beside(folder: &Path, path: &str) -> Result<Option<File>, Failure> {
-    let named = ENDINGS.iter().map(|ending| format!("{path}{ending}"));
-    let compiled = path.strip_suffix(".js").map(|path| format!("{path}.ts"));
-    let mut names = named.chain(compiled);
-    let Some(name) = names.find(|name| folder.join(name).is_file()) else { return Ok(None) };
+    let name = names_meant(path).find(|name| folder.join(name).is_file());
+    let Some(name) = name else { return Ok(None) };
     let text =
         input::read_file(&folder.join(&name), "file", FILE_BYTES_MAX, "see that it can be read")?;
     Ok(Some(file(name, text)))

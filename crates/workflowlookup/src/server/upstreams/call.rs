@@ -374,18 +374,25 @@ fn over(
     match called {
         Ok(called) => result::outcome(&request.server, called),
         Err(error) => {
-            match &error {
-                Error::Denied(Denied::NobodyToAsk(_)) => {
-                    request.note_refused("its client cannot ask who would have to confirm it");
-                }
-                Error::Denied(Denied::Deny { .. } | Denied::NotAllowed { .. }) => {
-                    request.note_refused("the registry does not allow it");
-                }
-                Error::NotConfirmed { .. } => request.note_refused("it was not confirmed"),
-                _ => {}
+            if let Some(reason) = why_refused(&error) {
+                request.note_refused(reason);
             }
             refused(&error, upstreams.registry().masks())
         }
+    }
+}
+
+/// Why a call was refused, for the audit log. Other errors are none of its business.
+pub(super) fn why_refused(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Denied(Denied::NobodyToAsk(_)) => {
+            Some("its client cannot ask who would have to confirm it")
+        }
+        Error::Denied(Denied::Deny { .. } | Denied::NotAllowed { .. }) => {
+            Some("the registry does not allow it")
+        }
+        Error::NotConfirmed { .. } => Some("it was not confirmed"),
+        _ => None,
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use mcp::content::Block;
 use mcp::{Caller, Outcome};
 use orchestrator::code::{Listener, Over, Own, Tools};
-use orchestrator::policy::Denied;
-use orchestrator::{AskedBy, Asker, Error};
+use orchestrator::{AskedBy, Asker};
 use sandbox::host::Boxed;
 use sandbox::{Called, Failure, Kind, Limits, Program, Sandbox, Thrown};
 use serde::Serialize;
@@ -14,7 +13,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::{Sender, channel, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Consent, Conversation, Request, STEPS_MAX, Said};
+use super::call::{Consent, Conversation, Request, STEPS_MAX, Said, why_refused};
 use super::questions::Questions;
 use super::tally::Ended;
 use super::{Upstreams, resource_uri};
@@ -193,16 +192,7 @@ impl Listener for Listening {
             ok = is_ok,
             "a program has called"
         );
-        let reason = match over.called {
-            Err(Error::Denied(Denied::NobodyToAsk(_))) => {
-                "its client cannot ask who would have to confirm it"
-            }
-            Err(Error::Denied(Denied::Deny { .. } | Denied::NotAllowed { .. })) => {
-                "the registry does not allow it"
-            }
-            Err(Error::NotConfirmed { .. }) => "it was not confirmed",
-            _ => return,
-        };
+        let Some(reason) = over.called.as_ref().err().and_then(why_refused) else { return };
         self.app.sessions().audit().refused(&Line {
             wanted: Some(self.name),
             right: self.who.right(),
