@@ -9,6 +9,7 @@ use crate::tool::{Json, Tool};
 
 mod compiled;
 mod cost;
+mod dialect;
 mod problem;
 
 pub use compiled::Unchecked;
@@ -73,12 +74,6 @@ impl Schema {
         }
         problem::explain(self, json, value)
     }
-}
-
-/// Makes what schemas are checked with themselves, which takes a millisecond or two, once: better while a server starts than
-/// when its first call waits for it.
-pub(crate) fn prepare() {
-    jsonschema::meta::is_valid(&serde_json::json!({"type": "object"}));
 }
 
 /// Whether a text has a format that JSON Schema names (`date`, `email`…). One that is not known is taken as it is.

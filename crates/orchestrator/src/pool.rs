@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 pub use event::{Event, Kind};
 pub use options::{Boxed, NoToken, Options, Refusal, Tokens};
 
-use crate::arguments::{self, Checker};
+use crate::arguments::Checker;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::{Piece, Store};
@@ -56,8 +56,6 @@ struct Inner {
 impl Orchestrator {
     /// Connects to nobody yet. Must be called where there is a tokio runtime, which does the work from then on.
     pub fn new(registry: Arc<Watched>, options: Options) -> Self {
-        let runtime = Handle::current();
-        runtime.spawn_blocking(arguments::prepare);
         let secrets = secrets::secrets(registry.clone(), options.tokens.clone());
         let shared = Shared {
             checker: Arc::new(Checker::default()),
@@ -68,7 +66,7 @@ impl Orchestrator {
         Self(Arc::new(Inner {
             registry,
             options,
-            runtime,
+            runtime: Handle::current(),
             upstreams: RwLock::default(),
             events: broadcast::Sender::new(EVENTS_KEPT),
             http: Arc::default(),

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::error::Refusal;
+use service::error::Refusal;
 
 mod check;
 mod client;
@@ -38,7 +38,6 @@ mod sources;
 mod terminal;
 mod token;
 mod validate;
-pub(crate) mod words;
 
 pub(crate) use source_options::SourceOptions;
 use source_options::{REGISTRY_VARIABLE, STORE_VARIABLE};
@@ -98,6 +97,15 @@ pub(crate) enum Failure {
     Upstream(Box<mcp::Refused>),
     #[error(transparent)]
     Fault(#[from] anyhow::Error),
+}
+
+impl From<service::failure::Failure> for Failure {
+    fn from(failure: service::failure::Failure) -> Self {
+        match failure {
+            service::failure::Failure::Refusal(refusal) => Self::Refusal(refusal),
+            service::failure::Failure::Fault(fault) => Self::Fault(fault),
+        }
+    }
 }
 
 impl From<mcp::Refused> for Failure {

@@ -1,19 +1,7 @@
 //! The binary: arguments in, an exit status out. What a command does is in `cli/`, one file each; what
 //! an answer is, in `app`.
 
-mod access;
-mod app;
-mod audit;
-mod auth;
-mod bundled;
-mod clean;
 mod cli;
-mod error;
-mod logins;
-mod seal;
-mod server;
-mod sessions;
-mod tls;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
+use super::dialect;
 use crate::lock;
 use crate::tool::Json;
 
@@ -140,11 +141,14 @@ fn compile(json: &Json) -> (Result<Schema, Unchecked>, usize) {
     }
     let patterns =
         PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_MAX).size_limit(PATTERN_BYTES_MAX);
-    let options = jsonschema::options()
+    let mut options = jsonschema::options()
         .offline()
         .with_pattern_options(patterns)
         // What a format means differs from server to server; they check it themselves.
         .should_validate_formats(false);
+    if let Some(draft) = dialect::of(&value) {
+        options = options.with_draft(draft);
+    }
     let built = options.build(&value).map_err(|error| match error.kind() {
         ValidationErrorKind::Referencing(problem) => refers(problem),
         _ => Unchecked::Malformed {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use orchestrator::guard::GuardProgram;
 use sandbox::{Limits, Mode, Sandbox};
 
-use crate::server::upstreams::Code;
+use service::server::upstreams::Code;
 
 const HEADING: &str = "Programs of agents";
 

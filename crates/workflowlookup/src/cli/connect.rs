@@ -15,7 +15,7 @@ use super::config_file::Readers;
 use super::next::quoted;
 use super::terminal::{DIM, GREEN, YELLOW, escaped};
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal, config_file, program};
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// How long the name of a server may be; clients put it in front of every tool's name.
 const NAME_MAX: usize = 64;

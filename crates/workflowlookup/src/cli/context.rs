@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 use workflow::Context;
 
-use crate::error::Refusal;
+use service::error::Refusal;
 
 #[derive(Debug, Args)]
 pub(crate) struct ContextOption {

@@ -16,8 +16,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::terminal::{DIM, GREEN, RED, YELLOW};
-use super::words::plural;
 use super::{Ended, Outcome, SourceOptions, Terminal};
+use service::words::plural;
 
 /// Check sources, sessions, the registry, the server and the clients' configurations
 ///

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::Failure;
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// The text of a file; `-` is standard input. `what` names it in messages.
 pub(crate) fn read(path: &Path, what: &str, bytes_max: u64) -> Result<String, Failure> {

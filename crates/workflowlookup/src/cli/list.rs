@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::terminal::YELLOW;
 use super::{Ended, Outcome, SourceOptions, Terminal};
-use crate::app::{self, Filter};
+use service::app::{self, Filter};
 
 /// List the workflows
 #[derive(Debug, Args)]

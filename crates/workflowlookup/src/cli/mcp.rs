@@ -10,8 +10,8 @@ use orchestrator::wire::WireLog;
 use orchestrator::{Awaited, Credentials, Error};
 
 use super::{Ended, Failure, SourceOptions, Terminal};
-use crate::error::Refusal;
-use crate::server::log::{self, Format, Level};
+use service::error::Refusal;
+use service::server::log::{self, Format, Level};
 
 mod ad_hoc;
 mod call;

@@ -11,7 +11,7 @@ use workflow::limits::{ID_MAX, ID_MIN, is_id};
 
 use super::terminal::GREEN;
 use super::{Ended, Failure, Outcome, Terminal};
-use crate::error::Refusal;
+use service::error::Refusal;
 
 const FOLDER: &str = "workflows";
 const SCHEMA_FOLDER: &str = ".workflowlookup";

@@ -10,7 +10,7 @@ use workflow::Context;
 use super::context::ContextOption;
 use super::terminal::{DIM, GREEN, HEADING};
 use super::{Ended, Outcome, SourceOptions, Terminal};
-use crate::app;
+use service::app;
 
 /// Show the step that comes next
 ///

@@ -11,10 +11,10 @@ use super::context::ContextOption;
 use super::next::quoted;
 use super::session::whole_id;
 use super::{Ended, Failure, SourceOptions, Terminal};
-use crate::app;
-use crate::error::Refusal;
-use crate::sessions::{Open, from_store, new_id, now, refusal};
 use past::Past;
+use service::app;
+use service::error::Refusal;
+use service::sessions::{Open, from_store, new_id, now, refusal};
 use walk::Walk;
 
 mod editor;

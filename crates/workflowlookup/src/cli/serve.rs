@@ -15,15 +15,15 @@ use http_options::{Chosen, HttpArguments};
 use super::code_options::CodeOptions;
 use super::terminal::DIM;
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal};
-use crate::error::Refusal;
-use crate::server::Host;
-use crate::server::http::{self, Door, HttpOptions};
-use crate::server::log::{self, Format, Level};
-use crate::server::observer::Observer;
-use crate::server::stdio::{self, Catalogue, WireLog};
-use crate::server::traces::{Endpoint, Tracer};
-use crate::server::upstreams::Upstreams;
-use crate::sessions::Serving;
+use service::error::Refusal;
+use service::server::Host;
+use service::server::http::{self, Door, HttpOptions};
+use service::server::log::{self, Format, Level};
+use service::server::observer::Observer;
+use service::server::stdio::{self, Catalogue, WireLog};
+use service::server::traces::{Endpoint, Tracer};
+use service::server::upstreams::Upstreams;
+use service::sessions::Serving;
 
 /// Serve agents over MCP, on standard input and output or over HTTP
 ///

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::terminal::YELLOW;
 use super::{Ended, Outcome, SourceOptions, Terminal};
-use crate::error::Refusal;
-use crate::sessions::Open;
+use service::error::Refusal;
+use service::sessions::Open;
 
 mod approve;
 mod export;

@@ -9,7 +9,7 @@ use workflow::definition::{Body, Confirmation, Count, LoopKind, LoopStep, PlainS
 
 use super::terminal::{DIM, HEADING};
 use super::{Ended, Outcome, SourceOptions, Terminal};
-use crate::app;
+use service::app;
 
 /// Show a workflow
 #[derive(Debug, Args)]

@@ -13,11 +13,11 @@ use etcetera::BaseStrategy;
 use orchestrator::registry::Places;
 
 use super::{Terminal, client, terminal::YELLOW};
-use crate::app::{self, App};
-use crate::audit::Audit;
-use crate::bundled::BUNDLED;
-use crate::error::Refusal;
-use crate::sessions::{Place, Serving, StoreUrl};
+use service::app::{self, App};
+use service::audit::Audit;
+use service::bundled::BUNDLED;
+use service::error::Refusal;
+use service::sessions::{Place, Serving, StoreUrl};
 
 /// Where sessions are kept, where no option says so: an address may have a password in it, which the list of processes
 /// would show.

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 mod fit;
 
-pub(crate) use crate::clean::{escaped, harmless};
+pub(crate) use service::clean::{escaped, harmless};
 
 pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{Ended, SourceOptions, Terminal};
-use crate::app::App;
-use crate::auth::{TokenList, TokenPlace};
-use crate::error::Refusal;
-use crate::sessions::state_folder;
+use service::app::App;
+use service::auth::{TokenList, TokenPlace};
+use service::error::Refusal;
+use service::sessions::state_folder;
 
 mod list;
 mod new;

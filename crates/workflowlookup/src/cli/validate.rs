@@ -14,9 +14,9 @@ use workflow::finding::render;
 use workflow::{Code, Finding, Format, Severity};
 
 use super::terminal::{DIM, GREEN, RED, YELLOW};
-use super::words::plural;
 use super::{Ended, Outcome, Terminal};
-use crate::error::Refusal;
+use service::error::Refusal;
+use service::words::plural;
 
 /// Check workflow files: every problem at once, with its place and what to try
 ///

@@ -4,12 +4,12 @@ use orchestrator::registry::entry::{Auth, Connect};
 use orchestrator::registry::{Entry, Places, Registry};
 
 use super::{Check, Level};
-use crate::cli::words::plural;
+use service::words::plural;
 
 const ABOUT: &str = "logins";
 
 pub(super) fn look(places: &Places) -> Vec<Check> {
-    let Some(logins) = crate::logins::logins() else { return Vec::new() };
+    let Some(logins) = service::logins::logins() else { return Vec::new() };
     let (mut good, mut checks) = (0, Vec::new());
     for entry in Registry::load(places).entries {
         match logins.state(&entry.id, &entry.connect) {

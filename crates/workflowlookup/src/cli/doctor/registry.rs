@@ -8,7 +8,7 @@ use orchestrator::registry::{Finding, Places, Registry, RegistryFile, Severity, 
 use super::permissions::is_readable_by_others;
 use super::{Check, Level};
 use crate::cli::next::quoted;
-use crate::cli::words::plural;
+use service::words::plural;
 
 const ABOUT: &str = "registry";
 /// How many findings are listed.

@@ -2,9 +2,9 @@
 
 use super::permissions::is_readable_by_others;
 use super::{Check, Level};
-use crate::app::App;
 use crate::cli::next::quoted;
-use crate::sessions::{KeyPlace, Place, StoreUrl, from_store};
+use service::app::App;
+use service::sessions::{KeyPlace, Place, StoreUrl, from_store};
 
 const ABOUT: &str = "sessions";
 

@@ -5,7 +5,7 @@ use clap::Args;
 use orchestrator::registry::{Format, Reader, Registry, Variables};
 use serde_json::{Map, Value, json};
 
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// What such a server is called in messages.
 pub(super) const ID: &str = "server";

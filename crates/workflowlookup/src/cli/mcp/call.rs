@@ -29,7 +29,7 @@ use super::tools::call_to_paste;
 use crate::cli::input;
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, FAILED, Failure, Outcome, Terminal};
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// The largest arguments that are read.
 const ARGUMENTS_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -18,8 +18,8 @@ use super::tools::{ToolLine, hints, how_to_call, who};
 use super::{Context, json_text, refused, running};
 use crate::cli::run::lines;
 use crate::cli::terminal::{CYAN, DIM, HEADING, YELLOW};
-use crate::cli::words::one_line;
 use crate::cli::{Ended, Failure, Outcome, Terminal};
+use service::words::one_line;
 
 /// How much of a tool's description one line has room for, where lines are not cut.
 const DESCRIPTION_CHARS_MAX: usize = 200;

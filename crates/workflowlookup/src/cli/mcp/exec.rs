@@ -19,13 +19,13 @@ use super::call::progress::{self, Line};
 use super::refused::Refused;
 use super::running;
 use super::servers::Servers;
-use crate::access::Who;
 use crate::cli::code_options::CodeOptions;
 use crate::cli::mcp::ad_hoc::AdHoc;
 use crate::cli::terminal::harmless;
 use crate::cli::{Ended, FAILED, Failure, Outcome, Terminal, input};
-use crate::server::upstreams::Upstreams;
-use crate::server::upstreams::code::{OWN, written};
+use service::access::Who;
+use service::server::upstreams::Upstreams;
+use service::server::upstreams::code::{OWN, written};
 
 /// The largest file that is read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -15,9 +15,9 @@ use serde::Serialize;
 use self::plan::{Conflicts, Planned, Reach, Status, plan, wanted};
 use crate::cli::config_file::{self, Readers};
 use crate::cli::terminal::{DIM, GREEN, RED, YELLOW};
-use crate::cli::words::plural;
 use crate::cli::{Ended, Failure, Outcome, SourceOptions, Terminal, client};
-use crate::error::Refusal;
+use service::error::Refusal;
+use service::words::plural;
 
 /// Show the MCP servers that your clients know, and bring them into the registry
 ///

@@ -14,8 +14,8 @@ use super::servers::{HOW_TO_ADD, Reaching, Servers};
 use super::tools::{ToolLine, how_to_call, millis, time, who};
 use super::{Context, refused, running};
 use crate::cli::terminal::{CYAN, DIM, HEADING, YELLOW};
-use crate::cli::words::{one_line, plural};
 use crate::cli::{Ended, Failure, Outcome, Terminal};
+use service::words::{one_line, plural};
 
 /// How much of a tool's description a list has room for.
 const DESCRIPTION_CHARS_MAX: usize = 200;

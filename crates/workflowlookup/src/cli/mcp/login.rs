@@ -118,7 +118,7 @@ fn report(
 /// Where logins are.
 pub(super) fn kept() -> Result<Logins, Failure> {
     let none = || anyhow!("there is no folder to keep a login in; set `HOME`, or `XDG_STATE_HOME`");
-    crate::logins::logins().ok_or_else(|| Failure::Fault(none()))
+    service::logins::logins().ok_or_else(|| Failure::Fault(none()))
 }
 
 /// Whose fault it is that there is no login.

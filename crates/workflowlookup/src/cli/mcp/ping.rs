@@ -13,8 +13,8 @@ use super::servers::{HOW_TO_ADD, Reaching, Servers};
 use super::tools::{millis, time, who};
 use super::{Context, explained, running};
 use crate::cli::terminal::{GREEN, RED, YELLOW};
-use crate::cli::words::one_line;
 use crate::cli::{Ended, Failure, Outcome, Terminal};
+use service::words::one_line;
 
 /// See whether servers answer, and how fast
 ///

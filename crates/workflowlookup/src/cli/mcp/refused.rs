@@ -9,8 +9,8 @@ use orchestrator::typed::Wrong;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::words::one_line;
-use crate::error::upstream::{self, INVALID_PARAMS, SECURITY};
+use service::error::upstream::{self, INVALID_PARAMS, SECURITY};
+use service::words::one_line;
 
 /// How much is shown of what comes with an error of a server's; `--json` has all of it.
 const DATA_CHARS_MAX: usize = 1_000;

@@ -7,7 +7,7 @@ use clap::Args;
 use orchestrator::recording::{LINE_BYTES_MAX, Player, Recording, Unreadable};
 
 use crate::cli::{Ended, Outcome};
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// Serve a recording, as if it were the server
 ///

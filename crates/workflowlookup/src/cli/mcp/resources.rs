@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::servers::Reaching;
 use super::{Context, refused, running};
 use crate::cli::terminal::YELLOW;
-use crate::cli::words::one_line;
 use crate::cli::{Ended, Outcome, Terminal};
+use service::words::one_line;
 
 /// How much of a cell is shown, where lines are not cut.
 const CELL_CHARS_MAX: usize = 200;

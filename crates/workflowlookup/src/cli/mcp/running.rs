@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::servers::Servers;
 use crate::cli::Failure;
-use crate::logins::tokens;
+use service::logins::tokens;
 
 /// Lets a command act. A signal ends what it does, and then us, once all children have ended; a second one does not wait
 /// for them.

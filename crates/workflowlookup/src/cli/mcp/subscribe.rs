@@ -13,8 +13,8 @@ use super::refused::Refused;
 use super::servers::Reaching;
 use super::{Context, refused, running};
 use crate::cli::terminal::{DIM, YELLOW};
-use crate::cli::words::plural;
 use crate::cli::{Ended, Failure, Terminal};
+use service::words::plural;
 
 /// A server that goes away is looked for again this much later.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);

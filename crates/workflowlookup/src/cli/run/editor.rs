@@ -12,8 +12,8 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::super::check::OUTPUT_BYTES_MAX;
 use super::super::input::read_file;
-use crate::error::Refusal;
-use crate::sessions::new_id;
+use service::error::Refusal;
+use service::sessions::new_id;
 
 /// Where nobody has set an editor, the first of these that there is.
 const USUAL: &str = r#"for editor in editor nano vi; do

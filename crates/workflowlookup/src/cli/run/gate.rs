@@ -8,8 +8,8 @@ use super::super::Failure;
 use super::super::terminal::{GREEN, HEADING};
 use super::show;
 use super::walk::{Flow, Walk};
-use crate::error::Refusal;
-use crate::sessions::Ruling;
+use service::error::Refusal;
+use service::sessions::Ruling;
 
 const QUESTION: &str = "Confirm? [y]es, [n]o with a reason, [l]ater";
 

@@ -9,8 +9,8 @@ use super::super::Failure;
 use super::super::terminal::{DIM, GREEN, RED};
 use super::show;
 use super::walk::{Draft, Flow, Walk};
-use crate::error::Refusal;
-use crate::sessions::{now, refusal};
+use service::error::Refusal;
+use service::sessions::{now, refusal};
 
 /// How many finished steps are looked through for one to go back to.
 const STEPS_MAX: usize = 100;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use engine::OUTPUT_BYTES_MAX;
 
 use super::super::Failure;
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// What can be typed besides an output.
 pub(super) const COMMANDS: &[(&str, &str)] = &[

@@ -4,8 +4,8 @@
 use engine::{Event, Origin, Submission};
 use store::sessions::{Error, Session, Sessions};
 
-use crate::error::Refusal;
-use crate::sessions::refusal;
+use service::error::Refusal;
+use service::sessions::refusal;
 
 /// How many copies of copies are followed to their origin.
 const ORIGINS_MAX: usize = 100;

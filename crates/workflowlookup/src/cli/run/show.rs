@@ -13,7 +13,7 @@ use super::super::session::print_submission;
 use super::super::terminal::{CYAN, DIM, GREEN, HEADING, RED, Terminal, YELLOW};
 use super::input::COMMANDS;
 use super::wrap::{self, Kind, Line};
-use crate::sessions::refusal;
+use service::sessions::refusal;
 
 /// How many finished steps a summary shows.
 pub(super) const SUMMARY_MAX: usize = 10;

@@ -11,7 +11,7 @@ use super::super::terminal::{DIM, YELLOW};
 use super::input::{Command, Entry, too_large};
 use super::show::{self, Detail};
 use super::walk::{Draft, REFUSED, Walk};
-use crate::error::Refusal;
+use service::error::Refusal;
 
 /// The variable that a session keeps itself.
 const RESERVED: &str = "_loops";

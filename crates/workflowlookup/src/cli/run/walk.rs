@@ -15,8 +15,8 @@ use super::input::Input;
 use super::past::{Past, Returned};
 use super::show::{self, Detail};
 use super::typing::Wish;
-use crate::error::Refusal;
-use crate::sessions::Standing;
+use service::error::Refusal;
+use service::sessions::Standing;
 
 /// Why a walk stops where nobody can try again.
 pub(super) const REFUSED: &str = "nothing more was handed in";
@@ -25,7 +25,7 @@ pub(super) const REFUSED: &str = "nothing more was handed in";
 pub(super) type Flow = ControlFlow<Outcome>;
 
 pub(super) struct Walk<'t> {
-    pub(super) open: Arc<crate::sessions::Open>,
+    pub(super) open: Arc<service::sessions::Open>,
     /// As it was seen last; somebody else may have gone on meanwhile.
     pub(super) session: Arc<Session>,
     pub(super) input: Input,
@@ -56,7 +56,7 @@ pub(super) struct Draft {
 
 impl<'t> Walk<'t> {
     pub(super) fn new(
-        open: Arc<crate::sessions::Open>,
+        open: Arc<service::sessions::Open>,
         session: Arc<Session>,
         past: Past,
         lines: Lines,

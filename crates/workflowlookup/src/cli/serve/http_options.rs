@@ -8,12 +8,12 @@ use clap::Args;
 use jsonwebtoken::Algorithm;
 use transport::Allowed;
 
-use crate::app::App;
-use crate::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth, TokenPlace};
 use crate::cli::token::TokensOption;
-use crate::error::Refusal;
-use crate::server::http::Door;
-use crate::sessions::Gates;
+use service::app::App;
+use service::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth, TokenPlace};
+use service::error::Refusal;
+use service::server::http::Door;
+use service::sessions::Gates;
 
 const HEADING: &str = "Over HTTP";
 /// How long a server waits for its store before it begins to listen.

@@ -9,7 +9,7 @@ use super::ruling::{print_waiting, ruling, waiting};
 use super::story::step_name;
 use crate::cli::terminal::{DIM, GREEN};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{Standing, refusal};
+use service::sessions::{Standing, refusal};
 
 /// Nobody types more than this for yes or no.
 const ANSWER_BYTES_MAX: u64 = 1024;

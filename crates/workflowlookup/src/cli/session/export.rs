@@ -10,8 +10,8 @@ use clap::Args;
 use super::find::SessionId;
 use crate::cli::terminal::GREEN;
 use crate::cli::{Ended, Failure, Outcome, SourceOptions, Terminal};
-use crate::error::Refusal;
-use crate::sessions::from_store;
+use service::error::Refusal;
+use service::sessions::from_store;
 
 /// Write a session as one readable JSON file, which `session import` takes elsewhere
 ///

@@ -7,8 +7,8 @@ use store::sessions::Session;
 
 use super::open_if_any;
 use crate::cli::SourceOptions;
-use crate::error::Refusal;
-use crate::sessions::{Open, from_store, refusal};
+use service::error::Refusal;
+use service::sessions::{Open, from_store, refusal};
 
 /// Less than this could be the beginning of anything.
 const BEGINNING_CHARS_MIN: usize = 4;

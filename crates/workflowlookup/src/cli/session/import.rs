@@ -8,8 +8,8 @@ use store::sessions::Error;
 
 use crate::cli::terminal::GREEN;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal, input};
-use crate::error::Refusal;
-use crate::sessions::{Open, Standing, from_store, refusal};
+use service::error::Refusal;
+use service::sessions::{Open, Standing, from_store, refusal};
 
 /// The largest file that is read, in bytes. Sessions are far smaller.
 const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;

@@ -7,9 +7,9 @@ use store::{Filter, Meta, Status, Store};
 
 use super::{open_if_any, say_none};
 use crate::cli::terminal::{DIM, YELLOW};
-use crate::cli::words::one_line;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{from_store, time_text};
+use service::sessions::{from_store, time_text};
+use service::words::one_line;
 
 /// How much of a goal, and of a name, a line has room for.
 const GOAL_CHARS_MAX: usize = 60;

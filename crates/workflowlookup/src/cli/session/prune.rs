@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{open_if_any, say_none};
-use crate::cli::words::plural;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{from_store, now};
+use service::sessions::{from_store, now};
+use service::words::plural;
 
 /// Remove complete sessions that were last touched long ago
 ///

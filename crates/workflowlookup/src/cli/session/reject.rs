@@ -7,7 +7,7 @@ use super::ruling::{ruling, waiting};
 use super::story::step_name;
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::{Standing, refusal};
+use service::sessions::{Standing, refusal};
 
 /// Send the output that waits for a person back to the agent
 ///

@@ -10,9 +10,9 @@ use super::find::Found;
 use super::story::step_name;
 use crate::cli::Terminal;
 use crate::cli::terminal::{DIM, HEADING};
-use crate::cli::words::one_line;
-use crate::error::Refusal;
-use crate::sessions::{Denied, Ruling, Standing};
+use service::error::Refusal;
+use service::sessions::{Denied, Ruling, Standing};
+use service::words::one_line;
 
 const NAME_CHARS_MAX: usize = 100;
 

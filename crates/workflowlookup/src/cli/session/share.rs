@@ -3,9 +3,9 @@
 use clap::Args;
 
 use super::find::SessionId;
-use crate::access::Who;
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::sessions::from_store;
+use service::access::Who;
+use service::sessions::from_store;
 
 /// Let others have to do with a session, over HTTP
 ///

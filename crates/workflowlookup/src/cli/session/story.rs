@@ -10,9 +10,9 @@ use store::sessions::Session;
 use workflow::Step;
 
 use super::find::Found;
-use crate::cli::words::one_line;
-use crate::error::Refusal;
-use crate::sessions::{from_store, refusal};
+use service::error::Refusal;
+use service::sessions::{from_store, refusal};
+use service::words::one_line;
 
 const TITLE_CHARS_MAX: usize = 80;
 

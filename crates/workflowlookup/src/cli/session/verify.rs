@@ -9,10 +9,10 @@ use store::sessions::Error;
 use super::find::SessionId;
 use super::{open_if_any, say_none};
 use crate::cli::terminal::{GREEN, RED};
-use crate::cli::words::{one_line, plural};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use crate::error::Refusal;
-use crate::sessions::{Open, from_store, refusal};
+use service::error::Refusal;
+use service::sessions::{Open, from_store, refusal};
+use service::words::{one_line, plural};
 
 /// How many sessions are listed at once; each is read by itself.
 const PAGE: usize = 100;

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::access::Right;
-use crate::auth::{Record, TokenList};
 use crate::cli::terminal::YELLOW;
 use crate::cli::{Ended, Outcome, Terminal};
-use crate::sessions::{now, time_text};
+use service::access::Right;
+use service::auth::{Record, TokenList};
+use service::sessions::{now, time_text};
 
 /// List the tokens, in the order in which they were made
 ///

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::access::Right;
-use crate::audit::{Audit, Line};
-use crate::auth::TokenList;
 use crate::cli::terminal::DIM;
 use crate::cli::{Ended, Outcome, Terminal};
-use crate::sessions::{now, time_text, user};
+use service::access::Right;
+use service::audit::{Audit, Line};
+use service::auth::TokenList;
+use service::sessions::{now, time_text, user};
 
 /// Make a token, and show it once
 ///

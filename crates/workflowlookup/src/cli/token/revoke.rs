@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use crate::audit::{Audit, Line};
-use crate::auth::TokenList;
 use crate::cli::{Ended, Outcome, Terminal};
-use crate::sessions::user;
+use service::audit::{Audit, Line};
+use service::auth::TokenList;
+use service::sessions::user;
 
 /// End a token: a running server lets it in no more, within a second
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at};
 
 use crate::cli::terminal::{harmless, shortened};
-use crate::cli::words::one_line;
+use service::words::one_line;
 
 /// Calls that take no longer than this show nothing.
 const PATIENCE: Duration = Duration::from_millis(300);

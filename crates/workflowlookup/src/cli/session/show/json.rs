@@ -8,7 +8,7 @@ use store::{Status, Version};
 use workflow::Context;
 
 use crate::cli::session::story::{Story, Told};
-use crate::sessions::time_text;
+use service::sessions::time_text;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -10,8 +10,8 @@ use workflow::{Context, Step};
 use super::chapters::{Chapter, Ending, Failure, Why, Work, chapters};
 use super::marks::{code, fenced, indented, inline, line};
 use crate::cli::session::story::{Story, Told, decider};
-use crate::cli::words::plural;
-use crate::sessions::time_text;
+use service::sessions::time_text;
+use service::words::plural;
 
 /// How much is shown of an output that failed its checks. What a person has decided about is shown whole.
 const FAILED_BYTES_MAX: usize = 4 * 1024;

@@ -8,8 +8,8 @@ use crate::cli::Terminal;
 use crate::cli::session::ruling::print_waiting;
 use crate::cli::session::story::{Story, Told, decider, step_name};
 use crate::cli::terminal::{DIM, GREEN, HEADING, RED};
-use crate::cli::words::{one_line, plural};
-use crate::sessions::time_text;
+use service::sessions::time_text;
+use service::words::{one_line, plural};
 
 /// How much of a text of somebody else's goes on a line; `--json` and `--markdown` have all of it.
 const LINE_CHARS_MAX: usize = 100;

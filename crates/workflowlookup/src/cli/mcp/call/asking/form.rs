@@ -6,7 +6,7 @@ use orchestrator::tool::{Annotations, Json, Tool};
 use orchestrator::{Answer, Form, Wanted, typed};
 use serde_json::{Map, Value, json};
 
-use crate::cli::words::one_line;
+use service::words::one_line;
 
 /// How often something is asked for again.
 const ATTEMPTS_MAX: usize = 10;

@@ -1,0 +1,263 @@
+//! Who asks, what they may do, and which sessions they may see. Over standard input and output, and where nobody has to
+//! say who they are, that is the local user, who may do everything. Whoever may not see a session hears what they would
+//! hear if there were none.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp::Caller;
+use serde::{Deserialize, Serialize};
+use store::{Filter, Meta, Status};
+
+use crate::audit::{Audit, Line};
+use crate::error::Refusal;
+use crate::sessions::{Open, from_store, refusal, user};
+
+/// What a token is good for: one of these, and never two, so that no program confirms what it did itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// Agents: to work on sessions
+    #[default]
+    Use,
+    /// People, and systems that decide: to look at sessions, and to decide what waits in them
+    Approve,
+    /// Operators: to look at all sessions, and to make and revoke tokens
+    Admin,
+}
+
+impl Right {
+    pub(crate) const ALL: [Self; 3] = [Self::Use, Self::Approve, Self::Admin];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Use => "use",
+            Self::Approve => "approve",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// By this an issuer's tokens carry it.
+    pub(crate) fn scope(self) -> &'static str {
+        match self {
+            Self::Use => "workflowlookup:use",
+            Self::Approve => "workflowlookup:approve",
+            Self::Admin => "workflowlookup:admin",
+        }
+    }
+
+    pub(crate) fn is_use(&self) -> bool {
+        *self == Self::Use
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|right| right.name() == name)
+    }
+}
+
+impl std::fmt::Display for Right {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// Whoever runs us; by another name where anybody may call.
+    Local(Option<Arc<str>>),
+    Principal {
+        name: Arc<str>,
+        right: Right,
+    },
+}
+
+impl Who {
+    /// None where it cannot be said what they may do.
+    pub(crate) fn of(caller: &Caller) -> Option<Self> {
+        match (&caller.principal, &caller.scope) {
+            (name, None) => Some(Self::Local(name.clone())),
+            (Some(name), Some(scope)) => {
+                let (name, right) = (Arc::clone(name), Right::parse(scope)?);
+                Some(Self::Principal { name, right })
+            }
+            (None, Some(_)) => None,
+        }
+    }
+
+    pub(crate) fn right(&self) -> Option<Right> {
+        match self {
+            Self::Local(_) => None,
+            Self::Principal { right, .. } => Some(*right),
+        }
+    }
+
+    /// What stands in the record of what they decide.
+    pub(crate) fn name<'a>(&'a self, open: &'a Open) -> &'a str {
+        match self {
+            Self::Local(name) => name.as_deref().unwrap_or(&open.user),
+            Self::Principal { name, .. } => name,
+        }
+    }
+
+    /// The same where no sessions are open.
+    pub(crate) fn known_as(&self) -> Arc<str> {
+        match self {
+            Self::Local(Some(name)) | Self::Principal { name, .. } => Arc::clone(name),
+            Self::Local(None) => user().into(),
+        }
+    }
+
+    /// Whose the sessions are that they begin.
+    pub(crate) fn owner<'a>(&'a self, open: &'a Open) -> &'a str {
+        match self {
+            Self::Local(_) => &open.user,
+            Self::Principal { name, .. } => name,
+        }
+    }
+
+    /// Refuses what needs a right that they do not have, whatever it is about. The local user has all of them.
+    pub(crate) fn needs(&self, needed: Right, wanted: &str, audit: &Audit) -> Result<(), Refusal> {
+        self.needs_about(None, needed, wanted, audit)
+    }
+
+    /// The same where it is known which session they meant.
+    pub(crate) fn needs_about(
+        &self,
+        session: Option<&str>,
+        needed: Right,
+        wanted: &str,
+        audit: &Audit,
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Principal { right, .. } if *right != needed => {
+                let refusal = Refusal::Right { needed, has: Some(*right) };
+                self.refused(wanted, session, &refusal.to_string(), audit);
+                Err(refusal)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that they asked for a session that is not there. What the local user mistypes is nobody's business.
+    pub(crate) fn finds_none(&self, id: &str, wanted: &str, audit: &Audit) {
+        if let Self::Principal { .. } = self {
+            self.refused(wanted, Some(id), "no such session", audit);
+        }
+    }
+
+    /// Notes that something was refused.
+    pub(crate) fn refused(&self, wanted: &str, id: Option<&str>, reason: &str, audit: &Audit) {
+        audit.refused(&Line {
+            principal: Some(&self.known_as()),
+            right: self.right(),
+            wanted: Some(wanted),
+            session: id.filter(|id| looks_like_an_id(id)),
+            reason: Some(reason),
+            ..Line::default()
+        });
+    }
+}
+
+/// What strangers call a session may be anything, and need not be kept.
+fn looks_like_an_id(id: &str) -> bool {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    (1..=store::limits::ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_good)
+}
+
+impl Open {
+    /// Goes on where they may see the session. Where they may not, there is none, as far as they know.
+    pub(crate) fn see(&self, who: &Who, id: &str, wanted: &str) -> Result<(), Refusal> {
+        let Who::Principal { name, right } = who else { return Ok(()) };
+        let owner = self.sessions.owner(id).map_err(|error| refusal(id, error))?;
+        let is_shared = || self.sessions.store().is_shared(id, name);
+        let is_seen = match &owner {
+            None => false,
+            Some(owner) if **owner == **name || *right == Right::Admin => true,
+            Some(_) => is_shared().map_err(|error| from_store(&error))?,
+        };
+        if is_seen {
+            return Ok(());
+        }
+        match owner {
+            Some(_) => who.refused(wanted, Some(id), "not theirs", &self.audit),
+            None => who.finds_none(id, wanted, &self.audit),
+        }
+        Err(Refusal::SessionNotFound { id: id.to_owned() })
+    }
+
+    /// Notes that a session is shared with somebody from now on, or is not any more.
+    pub fn note_share(&self, who: &Who, id: &str, with: &str, is_on: bool) {
+        self.audit.write(&Line {
+            event: if is_on { "shared" } else { "unshared" },
+            principal: Some(who.name(self)),
+            right: who.right(),
+            session: Some(id),
+            with: Some(with),
+            ..Line::default()
+        });
+    }
+
+    /// The sessions that have not come to their end and that they have to do with, the newest first.
+    pub(crate) fn running(&self, who: &Who, limit: usize) -> Result<Vec<Meta>, store::Error> {
+        let (store, statuses) = (self.sessions.store(), [Status::Running, Status::Waiting]);
+        let owner = (!self.is_all(who)).then(|| who.owner(self).to_owned());
+        let filter = Filter { owner, statuses: statuses.to_vec(), limit, ..Filter::default() };
+        let mut found = store.list(&filter)?.sessions;
+        if let Who::Principal { name, right: Right::Use | Right::Approve } = who {
+            let shared = store.shared_with(name, &statuses, limit)?;
+            found.extend(shared.into_iter().filter(|meta| *meta.owner != **name));
+            found.sort_by_key(|meta| std::cmp::Reverse(meta.created));
+            found.truncate(limit);
+        }
+        Ok(found)
+    }
+
+    /// Their sessions that have these words.
+    pub(crate) fn search(
+        &self,
+        who: &Who,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<Meta>, store::Error> {
+        let owner = (!self.is_all(who)).then(|| who.owner(self));
+        self.sessions.store().search(words, owner, limit)
+    }
+
+    /// Whether lists are about everybody's.
+    fn is_all(&self, who: &Who) -> bool {
+        who.right() == Some(Right::Admin)
+    }
+}
+
+/// What an agent does while a person has to decide. No tool of an agent's decides it.
+pub(crate) fn how_it_is_decided(who: &Who, is_strict: bool, session: &str) -> Cow<'static, str> {
+    let by_token = format!("`POST /sessions/{session}/approve` or `/reject`");
+    let by_command = format!(
+        "`workflowlookup session approve {session}` or `workflowlookup session reject {session} --reason \"…\"`"
+    );
+    match who {
+        Who::Principal { right: Right::Approve, .. } => {
+            format!("Your token may decide it: {by_token}, to this server.").into()
+        }
+        Who::Principal { right: Right::Admin, .. } => {
+            "Somebody decides it whose token may approve, and whom the session is shared with.".into()
+        }
+        _ if is_strict => format!(
+            "You cannot do that yourself, and neither can your user without a token that may approve. Tell them that \
+             it waits; whoever has such a token, and the session shared with them, sends {by_token} to the server."
+        )
+        .into(),
+        Who::Local(_) => format!(
+            "You cannot do that yourself. Tell your user that it waits, show them the output, and ask them to run \
+             {by_command}."
+        )
+        .into(),
+        Who::Principal { .. } => format!(
+            "You cannot do that yourself. Tell your user that it waits, and show them the output: somebody whom the \
+             session is shared with, and whose token may approve, sends {by_token} to the server; or whoever runs it \
+             uses {by_command} there."
+        )
+        .into(),
+    }
+}

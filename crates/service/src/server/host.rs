@@ -1,0 +1,175 @@
+//! Carries out what a connection asks for: from memory and at once, or by work that takes its time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowable};
+
+use super::observer::Observer;
+use super::upstreams::{self, Upstreams, resources};
+use super::{catalogue, session_resources, tools, waiting};
+use crate::access::{Right, Who};
+use crate::app::App;
+use crate::server::tools::Asker;
+use mcp::Carried;
+
+pub struct Host {
+    app: App,
+    server: Arc<Server>,
+    observer: Arc<Observer>,
+    upstreams: Arc<Upstreams>,
+    /// Who is told when something changes.
+    listeners: Listeners,
+}
+
+type Listener = Box<dyn Fn(mcp::Changed) + Send + Sync>;
+type Listeners = Arc<Mutex<Vec<Listener>>>;
+
+impl Host {
+    pub fn new(app: App, observer: Observer, upstreams: Arc<Upstreams>) -> Self {
+        let mut server = Server::new(
+            "workflowlookup",
+            "Workflow Lookup",
+            workflow::VERSION,
+            "Workflow Orchestration System MCP Server",
+            "Workflows are tested ways to do a piece of work, step by step, with a check of each result. Begin \
+             with workflow_list; workflow_start begins a session and hands you its first step, and workflow_advance \
+             checks what you made of it and hands you the next. When you have lost track, workflow_status tells you \
+             where you are. workflow_next and workflow_validate do the same without keeping a record.",
+            tools::all(),
+        );
+        server.traces = observer.is_told();
+        let own = Arc::clone(&upstreams);
+        let are_there = Box::new(move || own.are_there());
+        let instructions = "There are other MCP servers behind this one: list_mcp_capabilities finds their tools, \
+            describe_mcp tells what they take, and call_mcp_tool calls them.";
+        server.more = Some(More { tools: tools::of_upstreams(), instructions, are_there });
+        let own = Arc::clone(&upstreams);
+        server.unfollowable = Some(Unfollowable(Box::new(move |uri| own.why_not_follow(uri))));
+        server.tools_change = true;
+        let (server, observer) = (Arc::new(server), Arc::new(observer));
+        let listeners = Listeners::default();
+        let own = Arc::clone(&listeners);
+        upstreams.tell_to(move |changed| tell(&own, &changed));
+        Self { app, server, observer, upstreams, listeners }
+    }
+
+    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub(crate) fn server(&self) -> Arc<Server> {
+        Arc::clone(&self.server)
+    }
+
+    pub fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// From now on, changes are told to this one too.
+    pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + Sync + 'static) {
+        listening(&self.listeners).push(Box::new(listener));
+    }
+
+    pub(crate) fn tell(&self, changed: &mcp::Changed) {
+        tell(&self.listeners, changed);
+    }
+
+    pub(crate) fn carry_out(&self, call: Call, caller: Caller, via: Transport) -> Carried {
+        let watched = self.observer.begin(&call, &caller, via);
+        let carried = self.answer(call, caller);
+        watched.over(&self.observer, carried)
+    }
+
+    fn answer(&self, call: Call, caller: Caller) -> Carried {
+        if self.app.sessions().are_remote() && waiting::may_wait(&call) {
+            let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
+            return Carried::Later(Box::new(move || {
+                waiting::ended(carry_out(&app, &upstreams, call, caller))
+            }));
+        }
+        carry_out(&self.app, &self.upstreams, call, caller)
+    }
+}
+
+fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) -> Carried {
+    let Some(who) = Who::of(&caller) else {
+        tracing::error!("what a caller may do cannot be said");
+        return Outcome::Fault.into();
+    };
+    let snapshot = || app.snapshot();
+    let outcome = match call {
+        Call::Tool { name, arguments, is_method } => {
+            let asker = if is_method { Asker::Method } else { Asker::Call };
+            return tools::call(app, upstreams, name, &arguments, asker, caller, who);
+        }
+        // The call that it is for waits in another process, and hears there that nobody answered.
+        Call::Settle { answers }
+            if answers.state.as_deref().is_some_and(upstreams::is_question) =>
+        {
+            tracing::warn!("an answer came to another process than the one that asked");
+            Outcome::Fault
+        }
+        Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller, &who),
+        Call::Forget { state } => {
+            upstreams.forget(&state, caller.principal.as_deref());
+            Outcome::Fault
+        }
+        Call::ListResources { cursor } => {
+            let may_use = who.right().is_none_or(|right| right == Right::Use);
+            let cursor = cursor.as_deref();
+            if cursor.is_some_and(resources::is_cursor) && may_use {
+                return upstreams.list_resources(None, cursor);
+            }
+            let sessions = || session_resources::list(app, &who);
+            match catalogue::list_resources(&snapshot(), cursor, sessions) {
+                Outcome::Resources(page)
+                    if page.next.is_none() && may_use && upstreams.are_there() =>
+                {
+                    return upstreams.list_resources(Some(page), None);
+                }
+                outcome => outcome,
+            }
+        }
+        Call::ListTemplates => catalogue::list_templates(upstreams.are_there()),
+        Call::ReadResource { uri } if resources::is_one(&uri) => {
+            return upstreams.read_resource(app, &who, uri);
+        }
+        Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
+            session_resources::read(app, &who, uri)
+        }
+        Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
+        Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
+        Call::GetPrompt { name, arguments } => {
+            catalogue::get_prompt(&snapshot(), &name, &arguments)
+        }
+        Call::Complete { reference: Reference::Resource(template), argument, typed }
+            if template.starts_with(session_resources::SCHEME) && argument == "id" =>
+        {
+            session_resources::complete(app, &who, &typed, catalogue::COMPLETIONS_MAX)
+        }
+        Call::Complete { reference, argument, typed } => {
+            catalogue::complete(&snapshot(), &reference, &argument, &typed)
+        }
+    };
+    outcome.into()
+}
+
+fn tell(listeners: &Listeners, changed: &mcp::Changed) {
+    listening(listeners).iter().for_each(|listener| listener(changed.clone()));
+}
+
+fn listening(listeners: &Listeners) -> MutexGuard<'_, Vec<Listener>> {
+    listeners.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a change of the catalogue means for clients.
+pub(crate) fn changed(change: &catalog::Change) -> mcp::Changed {
+    let touched = change.added.iter().chain(&change.changed).chain(&change.removed);
+    let uris = touched.map(|id| catalogue::uri(id)).collect();
+    let (resources, prompts) = (change.lists, change.lists);
+    mcp::Changed { resources, prompts, uris, ..mcp::Changed::default() }
+}

@@ -1,0 +1,115 @@
+//! The log, on standard error, and what a panic leaves in it.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Level {
+    Off,
+    Error,
+    #[default]
+    Warn,
+    Info,
+    Debug,
+}
+
+/// For people, or for machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Standard error, as long as somebody reads it: a log that nobody takes is dropped and keeps nobody waiting.
+struct Stderr;
+
+/// What a pipe with room takes without waiting. No line is longer.
+const LINE_BYTES_MAX: usize = 4096;
+
+impl Write for Stderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let stderr = rustix::stdio::stderr();
+        let mut descriptors = [PollFd::new(&stderr, PollFlags::OUT)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_room = retry_on_intr(|| poll(&mut descriptors, Some(&now)))? > 0;
+        if has_room && line.len() <= LINE_BYTES_MAX {
+            rustix::io::write(stderr, line)?;
+        } else if has_room {
+            rustix::io::write(stderr, &line[..LINE_BYTES_MAX - 1])?;
+            rustix::io::write(stderr, b"\n")?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Our crates. What libraries log is for those who write them: they show what we hide, messages, codes and headers as they
+/// are, and complain about what we tell better.
+const OURS: &[&str] = &[
+    "catalog",
+    "engine",
+    "mcp",
+    "orchestrator",
+    "sandbox",
+    "service",
+    "store",
+    "transport",
+    "workflow",
+    "workflowlookup",
+];
+
+/// From here on, everything that is logged goes to standard error.
+pub fn begin(level: Level, format: Format) {
+    let filter = match level {
+        Level::Off => LevelFilter::OFF,
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+    };
+    let filter = Targets::new().with_targets(OURS.iter().map(|name| (*name, filter)));
+    let builder = tracing_subscriber::fmt()
+        .with_writer(|| Stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .with_max_level(LevelFilter::TRACE);
+    match format {
+        Format::Text => builder.finish().with(filter).init(),
+        Format::Json => builder.json().flatten_event(true).finish().with(filter).init(),
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("no message");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "panic: {message}");
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OURS;
+
+    #[test]
+    fn all_our_crates_that_log_are_heard() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let logs = |folder: &std::path::Path| {
+            let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            manifest.lines().any(|line| line.starts_with("tracing"))
+        };
+        for folder in std::fs::read_dir(crates).unwrap() {
+            let folder = folder.unwrap().path();
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            assert!(!logs(&folder) || OURS.contains(&name), "{name} is not in the list");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The sessions of this user, opened when the first one is needed: who never begins a session has no file of ours.
+//! The clock, randomness and the user's name come in here, and nowhere below.
+
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::Checker;
+use store::sessions::Sessions;
+use store::{Mark, Store};
+
+use crate::access::Who;
+use crate::audit::Audit;
+use crate::error::Refusal;
+
+mod denied;
+mod gates;
+mod key_file;
+mod place;
+mod signer;
+mod tally;
+
+use key_file::MasterKey;
+
+pub use denied::{Denied, Standing, from_store, refusal};
+pub use gates::{Gates, Ruling};
+pub use place::{KeyPlace, Place, StoreUrl, state_folder};
+pub(crate) use signer::{Asked, Gate, Signer};
+pub(crate) use tally::{Beginning, Ruled, Tally};
+
+/// How sessions are served.
+#[derive(Debug, Clone, Copy)]
+pub struct Serving {
+    /// How many connections a store that is a server is asked for.
+    pub connections: usize,
+    pub gates: Gates,
+}
+
+impl Default for Serving {
+    /// As a command does, which asks one thing after the other.
+    fn default() -> Self {
+        Self { connections: 2, gates: Gates::default() }
+    }
+}
+
+/// Sessions that are opened once, and only if somebody asks.
+#[derive(Debug)]
+pub struct LazySessions {
+    place: Option<Place>,
+    checker: Arc<Checker>,
+    serving: Serving,
+    tally: Arc<Tally>,
+    audit: Arc<Audit>,
+    open: OnceLock<Arc<Open>>,
+    /// Held by whoever opens them, which may take its time. Nobody else waits for that who does not need them.
+    opening: Mutex<()>,
+}
+
+#[derive(Debug)]
+pub struct Open {
+    pub sessions: Arc<Sessions>,
+    pub(crate) signer: Signer,
+    /// Whose sessions these are.
+    pub user: String,
+    /// What was written from then on is news. Where that would have to be asked over a network, it is from the first look
+    /// on.
+    pub(crate) opened_at: Option<Mark>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) gates: Gates,
+}
+
+impl Open {
+    /// Whether the store was seen to be away.
+    pub(crate) fn is_away(&self) -> bool {
+        self.sessions.store().is_away()
+    }
+}
+
+impl LazySessions {
+    /// No place: there is no folder to keep them in.
+    pub(crate) fn new(
+        place: Option<Place>,
+        checker: Arc<Checker>,
+        audit: Audit,
+        serving: Serving,
+    ) -> Self {
+        let (audit, tally) = (Arc::new(audit), Arc::default());
+        Self {
+            place,
+            checker,
+            serving,
+            tally,
+            audit,
+            open: OnceLock::new(),
+            opening: Mutex::default(),
+        }
+    }
+
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Opens them, and makes the file or the tables where there are none. What fails is tried again with the next call.
+    pub fn get(&self) -> Result<Arc<Open>, Refusal> {
+        let open = self.open()?;
+        open.sessions.store().allow_making();
+        Ok(open)
+    }
+
+    fn open(&self) -> Result<Arc<Open>, Refusal> {
+        if let Some(open) = self.opened() {
+            return Ok(open);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = self.opened() {
+            return Ok(open);
+        }
+        let (place, key) = self.key()?;
+        let chain_key = Some(key.for_chain());
+        let store = match &place.store {
+            StoreUrl::Sqlite(path) => Store::open(path, chain_key),
+            StoreUrl::Postgres(address) => {
+                Store::looking(address, chain_key, self.serving.connections)
+            }
+        };
+        let store = store.map_err(|error| no_store(place, &error))?;
+        let opened_at = match store.is_remote() {
+            true => None,
+            false => Some(store.mark().map_err(|error| from_store(&error))?),
+        };
+        let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
+        let made = Arc::new(Open {
+            sessions,
+            signer: key.signer(),
+            user: user(),
+            opened_at,
+            tally: Arc::clone(&self.tally),
+            audit: Arc::clone(&self.audit),
+            gates: self.serving.gates,
+        });
+        Ok(Arc::clone(self.open.get_or_init(|| made)))
+    }
+
+    /// What handshakes over HTTP are signed with.
+    pub(crate) fn handshake_key(&self) -> Result<[u8; 32], Refusal> {
+        self.key().map(|(_, key)| key.for_handshakes())
+    }
+
+    /// What questions of upstreams are sealed with, over HTTP.
+    pub(crate) fn question_key(&self) -> Result<[u8; 32], Refusal> {
+        self.key().map(|(_, key)| key.for_questions())
+    }
+
+    fn key(&self) -> Result<(&Place, MasterKey), Refusal> {
+        let place = self.place.as_ref().ok_or_else(|| Refusal::Store {
+            details: "there is no folder to keep sessions in".to_owned(),
+            hint: Some("set HOME, or name a file with `--store sqlite:PATH`".to_owned()),
+        })?;
+        let key = key_file::at(&place.key).map_err(|error| no_key(place, &error))?;
+        Ok((place, key))
+    }
+
+    /// Where they are kept, or will be.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
+    /// The same for who only looks: where there is no file and there are no tables, there are no sessions.
+    pub fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
+        let is_there = || self.place.as_ref().is_some_and(|place| place.store.exists());
+        if self.opened().is_none() && !is_there() {
+            return Ok(None);
+        }
+        let open = self.open()?;
+        let is_made = open.sessions.store().is_made().map_err(|error| from_store(&error))?;
+        Ok(is_made.then_some(open))
+    }
+
+    /// For a call about one session that they may see: where there is no file, it is not there either.
+    pub(crate) fn seen_by(&self, who: &Who, id: &str, wanted: &str) -> Result<Arc<Open>, Refusal> {
+        let Some(open) = self.get_if_any()? else {
+            who.finds_none(id, wanted, &self.audit);
+            return Err(Refusal::SessionNotFound { id: id.to_owned() });
+        };
+        open.see(who, id, wanted)?;
+        Ok(open)
+    }
+
+    /// Whether a call about sessions has to wait for a network.
+    pub fn are_remote(&self) -> bool {
+        matches!(&self.place, Some(Place { store: StoreUrl::Postgres(_), .. }))
+    }
+
+    /// Whether this is a session of theirs that we have in memory: nobody has to be asked about it.
+    pub(crate) fn knows(&self, who: &Who, id: &str) -> bool {
+        let Some(open) = self.opened() else { return false };
+        let session = open.sessions.in_memory(id);
+        session.is_some_and(|session| *session.owner == *who.owner(&open))
+    }
+
+    /// If they have been opened already. Whoever is opening them is not waited for.
+    pub(crate) fn opened(&self) -> Option<Arc<Open>> {
+        self.open.get().cloned()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
+
+fn no_key(place: &Place, error: &io::Error) -> Refusal {
+    let hint = match error.kind() {
+        _ if place.key == KeyPlace::Environment => {
+            "set it to the 64 hexadecimal digits of the key, or unset it to use the one in a file"
+        }
+        io::ErrorKind::InvalidData => {
+            "put the right one back, or move it away together with its store to begin anew"
+        }
+        _ => "see that its folder is yours to read and write",
+    };
+    Refusal::Store {
+        details: format!("the key `{}` cannot be used: {error}", place.key),
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn no_store(place: &Place, error: &store::Error) -> Refusal {
+    let hint = match error {
+        store::Error::WrongKey => Some(format!(
+            "put the key that belongs to it back at `{}` (it was made together with the store), or begin a new \
+             store with `--store sqlite:PATH`",
+            place.key
+        )),
+        store::Error::NotOurs | store::Error::Damaged(_) => {
+            Some("move it away, or name another one with `--store sqlite:PATH`".to_owned())
+        }
+        store::Error::Denied(_) => Some(
+            "`sslmode=` and `sslrootcert=` in the address say how it is encrypted, and who signs for the server"
+                .to_owned(),
+        ),
+        store::Error::Unavailable(_) => Some(
+            "see that it is a file that is yours to read and write, or name another one with \
+             `--store sqlite:PATH`"
+                .to_owned(),
+        ),
+        _ => None,
+    };
+    Refusal::Store { details: format!("`{}`: {error}", place.store.shown()), hint }
+}
+
+/// The end of the year 9999: what comes later cannot be written as a date.
+const LAST_TIME: u64 = 253_402_300_799_999;
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A time of ours for people: UTC, to the second.
+pub fn time_text(time: u64) -> String {
+    // An imported log may say anything.
+    if time > LAST_TIME {
+        return "after the year 9999".to_owned();
+    }
+    let time = UNIX_EPOCH + std::time::Duration::from_millis(time);
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// How many letters an id has: 100 bits that nobody guesses.
+const ID_LENGTH: usize = 20;
+/// Nothing in it that is mistaken for something else.
+const ID_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The id of a session that is to begin.
+pub fn new_id() -> Result<String, Refusal> {
+    let mut bytes = [0; ID_LENGTH];
+    getrandom::fill(&mut bytes).map_err(|error| Refusal::Store {
+        details: format!("the system gives no random numbers: {error}"),
+        hint: None,
+    })?;
+    Ok(bytes.iter().map(|byte| char::from(ID_LETTERS[usize::from(byte % 32)])).collect())
+}
+
+/// Who we work for: the local user.
+pub fn user() -> String {
+    whoami::username().unwrap_or_else(|_| "somebody".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_can_be_written() {
+        assert_eq!(time_text(0), "1970-01-01T00:00:00Z");
+        assert_eq!(time_text(LAST_TIME), "9999-12-31T23:59:59Z");
+        assert_eq!(time_text(LAST_TIME + 1), "after the year 9999");
+        assert_eq!(time_text(u64::MAX), "after the year 9999");
+    }
+}
