@@ -48,7 +48,7 @@ pub fn rows(contestants: &Contestants, details: &mut Details) -> Vec<Row> {
             yardstick: "",
             figure: peak,
             unit: Unit::Mebibytes,
-            limit: Limit::AtMost(12.0),
+            limit: Limit::AtMost(18.0),
         },
     ]
 }

@@ -31,7 +31,7 @@ pub fn rows(programs: &Programs, contestants: &Contestants, home: &Path) -> Vec<
             yardstick: "",
             figure: bytes as f64 / (1024.0 * 1024.0),
             unit: Unit::Mebibytes,
-            limit: Limit::AtMost(18.0),
+            limit: Limit::AtMost(24.0),
         },
         Row {
             what: "`tools/list`, all tools, on 2025-11-25",

@@ -60,7 +60,7 @@ impl Doing {
     pub(super) fn import(&mut self, specifier: String) {
         let host = Arc::clone(&self.host);
         self.under_way.push(Box::pin(async move {
-            let module = unbroken(host.module(&specifier)).await;
+            let module = unbroken(async { host.module(&specifier).await }).await;
             let module = module.unwrap_or_else(|| {
                 Err(format!("looking for `{specifier}` failed; the log says more"))
             });
@@ -81,7 +81,7 @@ impl Doing {
             let host = Arc::clone(&self.host);
             self.under_way.push(Box::pin(async move {
                 let (began, tool) = (Instant::now(), call.tool.clone());
-                let answer = unbroken(host.call(call)).await.unwrap_or_else(|| {
+                let answer = unbroken(async { host.call(call).await }).await.unwrap_or_else(|| {
                     let message = format!("calling `{tool}` failed; the log says more");
                     Err(Thrown { kind: Kind::Tool, message, data: None })
                 });

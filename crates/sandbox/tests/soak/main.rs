@@ -56,7 +56,8 @@ const fn scene(name: &'static str, mode: Mode, programs: usize, at_once: usize) 
 }
 
 /// On threads the allocator of the system keeps what was used, for the next ones: the less, the less is kept. Whether there is
-/// more of it each time shows all the same.
+/// more of it each time shows all the same. Who wants it back has processes, which is what there is unless somebody says
+/// otherwise.
 const FEW: Option<usize> = Some(2 * 1024 * 1024);
 const ALL: Option<usize> = Some(64 * 1024 * 1024);
 
@@ -99,7 +100,8 @@ fn a_scene_alone() {
     let runtime = Runtime::new().unwrap();
     let sandbox = sandbox(scene.mode);
     // What is made once is made now.
-    runtime.block_on(play(&sandbox, Scene { programs: scene.programs / 3, ..scene }));
+    let bombs = scene.bombs.filter(|_| scene.mode == Mode::Thread);
+    runtime.block_on(play(&sandbox, Scene { programs: scene.programs / 3, bombs, ..scene }));
     let before = Has::settled(&sandbox);
     runtime.block_on(play(&sandbox, scene));
     let after = Has::settled(&sandbox);

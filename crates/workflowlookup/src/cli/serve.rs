@@ -95,7 +95,6 @@ pub(crate) fn run(
     let chosen = arguments.http.choose(&app, sources.unloaded())?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
-    // Whoever comes over a network is no friend.
     let upstreams = Upstreams::new(sources.registry(), upstream_log, arguments.code.code());
     let host = Arc::new(Host::new(app, observer, upstreams));
     let served = match chosen {
