@@ -58,7 +58,9 @@ pub(crate) async fn start(program: &Path, job: &Job) -> Result<Running, Failure>
             if stdin.write_all(&lines).await.is_err() || stdin.flush().await.is_err() {
                 return;
             }
+            // One large answer is no reason to keep so much.
             lines.clear();
+            lines.shrink_to(BESIDE);
             // What waits together goes together.
             if messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await == 0 {
                 return;

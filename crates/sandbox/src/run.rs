@@ -26,6 +26,8 @@ use doing::{Doing, Done};
 const GRACE: Duration = Duration::from_millis(500);
 /// Longer than anybody is asked for.
 const LONG: Duration = Duration::from_secs(3_600);
+/// So many answers do not wait for others.
+const ANSWERS_AT_ONCE: usize = 16;
 /// What stands for the time of a call under way.
 const UNDER_WAY: u64 = u64::MAX;
 
@@ -135,11 +137,11 @@ impl Run {
             // What the program says comes last: it may never stop to say something.
             tokio::select! {
                 biased;
-                () = &mut cancelled => break Err(Failure::cancelled()),
+                () = &mut cancelled => break Some(Err(Failure::cancelled())),
                 () = &mut late => {
                     let seconds = self.limits.time.as_secs_f64();
                     let message = format!("the program did not end within {seconds} s");
-                    break Err(Failure::new(Kind::Timeout, message));
+                    break Some(Err(Failure::new(Kind::Timeout, message)));
                 }
                 Some(is_held) = holds.recv() => self.hold(is_held),
                 done = self.doing.next() => self.done(done),
@@ -148,11 +150,17 @@ impl Run {
                 out = self.running.next() => match out {
                     Some(out) => match self.heard(out, &clock) {
                         ControlFlow::Continue(()) => {}
-                        ControlFlow::Break(ended) => break ended,
+                        ControlFlow::Break(ended) => break Some(ended),
                     },
-                    None => break Err(self.running.lost().await),
+                    None => break None,
                 },
             }
+        };
+        // What is under way hears of it before anything else is waited for.
+        drop(self.doing);
+        let ended = match ended {
+            Some(ended) => ended,
+            None => Err(self.running.lost().await),
         };
         self.running.end().await;
         for (called, (start, _)) in self.outcome.calls.iter_mut().zip(&self.starts) {
@@ -302,6 +310,9 @@ impl Run {
                 self.host.progress(self.outcome.calls.len(), self.over);
                 let id = u64::try_from(at).unwrap_or(u64::MAX);
                 self.answers.push(In::Answer { id, answer });
+                if self.answers.len() >= ANSWERS_AT_ONCE {
+                    self.answer();
+                }
             }
         }
     }

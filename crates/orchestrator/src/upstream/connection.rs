@@ -125,8 +125,8 @@ impl Connection {
         let options = PeerRequestOptions::no_options();
         let handle = tokio::select! {
             biased;
-            handle = self.peer.send_request_with_option(request, options) => handle,
             () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
+            handle = self.peer.send_request_with_option(request, options) => handle,
             () = course.deadline.passed() => return Err(late(course)),
         };
         match handle {

@@ -80,6 +80,11 @@ impl Doing {
             self.calls += 1;
             let host = Arc::clone(&self.host);
             self.under_way.push(Box::pin(async move {
+                if call.cancelled.is_cancelled() {
+                    let message = "the program is over".to_owned();
+                    let answer = Err(Thrown { kind: Kind::Cancelled, message, data: None });
+                    return Done::Call { at, answer, took: Duration::ZERO };
+                }
                 let (began, tool) = (Instant::now(), call.tool.clone());
                 let answer = unbroken(async { host.call(call).await }).await.unwrap_or_else(|| {
                     let message = format!("calling `{tool}` failed; the log says more");
