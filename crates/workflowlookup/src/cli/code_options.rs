@@ -47,12 +47,15 @@ enum Where {
 
 impl CodeOptions {
     pub(crate) fn code(&self) -> Code {
-        let mode = match self.sandbox {
+        let GuardProgram(program) = GuardProgram::default();
+        Code { sandbox: Sandbox::new(self.mode(), program), limits: self.limits() }
+    }
+
+    fn mode(&self) -> Mode {
+        match self.sandbox {
             Some(Where::Thread) => Mode::Thread,
             None | Some(Where::Process) => Mode::Process,
-        };
-        let GuardProgram(program) = GuardProgram::default();
-        Code { sandbox: Sandbox::new(mode, program), limits: self.limits() }
+        }
     }
 
     fn limits(&self) -> Limits {
@@ -110,6 +113,13 @@ fn time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_have_a_process_unless_somebody_says_otherwise() {
+        assert_eq!(CodeOptions::default().mode(), Mode::Process);
+        let on_threads = CodeOptions { sandbox: Some(Where::Thread), ..CodeOptions::default() };
+        assert_eq!(on_threads.mode(), Mode::Thread);
+    }
 
     #[test]
     fn sizes_are_written_as_people_do() {
