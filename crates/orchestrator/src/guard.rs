@@ -3,11 +3,11 @@
 //! the way of the data: the command has our pipes, and the guard has no copy of them.
 //!
 //! ```text
-//! us ── one thread that spawns ──> guard (`watch`) ──> `command`, which becomes the command ──> its own children
+//! us ── one thread that spawns ──> guard (`watch`) ──> the command ──> its own children
 //! ```
 //!
-//! What a guard cannot do is outlive SIGKILL. Then the kernel kills the command; children of the command's own stay.
-//! It holds back nobody who wants to get away, either: who may kill it, may leave.
+//! What a guard cannot do is outlive SIGKILL. Then we kill what it guarded (`left_behind`), as far as that has not left
+//! the guard's session. It holds back nobody who wants to get away, either: who may kill it, may leave.
 
 mod command;
 mod environment;
@@ -15,7 +15,11 @@ mod error;
 mod family;
 mod find;
 mod guarded;
+#[cfg(target_os = "linux")]
+mod left_behind;
 mod open_files;
+#[cfg(target_os = "linux")]
+mod processes;
 mod signals;
 mod spawner;
 pub mod stderr;
@@ -87,11 +91,8 @@ impl Default for GuardProgram {
 /// `main` does: a guard should cost little.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
-    let word = words.next()?;
-    if word == task::GUARD {
-        return Some(watch::run(words));
-    }
-    (word == task::COMMAND).then(|| command::run(words))
+    let is_asked = words.next()? == task::GUARD;
+    is_asked.then(|| watch::run(words))
 }
 
 /// Starts a command below a guard. Must be called where there is a tokio runtime.

@@ -1,12 +1,12 @@
-//! The process that becomes the command: it asks the kernel to be killed when its guard is gone, which holds for what
-//! it becomes too, unless that is a program with rights of its own (setuid).
+//! The command below a guard: how it is started, and what is said where it cannot be.
 
-use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::open_files;
 use super::task::Task;
@@ -15,32 +15,26 @@ use super::task::Task;
 const CANNOT_RUN: u8 = 126;
 const NOT_THERE: u8 = 127;
 
-pub(super) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(task) = Task::read(words) else {
-        return ExitCode::from(CANNOT_RUN);
-    };
-    if !dies_with(&task) {
-        return ExitCode::from(CANNOT_RUN);
-    }
+/// In a group of its own. It has our input and outputs; we have them no more. Where it cannot be started, that is said,
+/// and this is the status.
+pub(super) fn start(task: &Task) -> io::Result<Result<Pid, u8>> {
+    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    // For us too, who need few.
     open_files::allow(task.open_files);
     let mut command = Command::new(&task.program);
-    let error = command.args(&task.arguments).current_dir(&task.folder).exec();
-    let _ = writeln!(io::stderr(), "{}", reason(&task, &error));
-    let is_missing = error.kind() == io::ErrorKind::NotFound;
-    ExitCode::from(if is_missing { NOT_THERE } else { CANNOT_RUN })
-}
-
-#[cfg(target_os = "linux")]
-fn dies_with(task: &Task) -> bool {
-    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-
-    // A guard that died before we asked sends nothing any more.
-    set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(task.parent)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn dies_with(task: &Task) -> bool {
-    rustix::process::getppid() == Some(task.parent)
+    command.args(&task.arguments).current_dir(&task.folder).process_group(0);
+    let child = match command.spawn() {
+        Ok(child) => Pid::from_child(&child),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{}", reason(task, &error));
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            return Ok(Err(if is_missing { NOT_THERE } else { CANNOT_RUN }));
+        }
+    };
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    Ok(Ok(child))
 }
 
 fn reason(task: &Task, error: &io::Error) -> String {

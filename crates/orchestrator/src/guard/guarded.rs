@@ -49,13 +49,18 @@ impl Guarded {
     /// Waits until the command has ended, and everything below it. The status is the command's: 128 and the signal's
     /// number, where a signal ended it.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
-        self.guard.wait().await
+        let status = self.guard.wait().await?;
+        #[cfg(target_os = "linux")]
+        if status.signal().is_some() {
+            super::left_behind::kill(self.id).await;
+        }
+        Ok(status)
     }
 
     /// Ends it politely. Whoever has its input drops that first: closing it is how a server is told to end. Then it
     /// has a while, then SIGTERM and a while, and then SIGKILL.
     pub async fn end(mut self) -> Ended {
-        match timeout(CLOSED_GRACE, self.guard.wait()).await {
+        match timeout(CLOSED_GRACE, self.exited()).await {
             Ok(Ok(status)) => Ended::ByItself(status),
             Ok(Err(_)) => Ended::NotYet,
             Err(_) => self.told(Signal::TERM).await,
@@ -69,7 +74,7 @@ impl Guarded {
 
     async fn told(&mut self, signal: Signal) -> Ended {
         self.send(signal);
-        match timeout(GUARD_BOUND, self.guard.wait()).await {
+        match timeout(GUARD_BOUND, self.exited()).await {
             Ok(Ok(status)) => Ended::Told(status),
             Ok(Err(_)) | Err(_) => Ended::NotYet,
         }

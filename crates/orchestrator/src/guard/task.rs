@@ -1,5 +1,4 @@
-//! What a guard is told, as words of its command line: `__guard` for the guard itself, and the same behind `__command`
-//! for the process that becomes the command. Neither is for people.
+//! What a guard is told, as words of its command line behind `__guard`. That is not for people.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,7 +6,6 @@ use std::path::PathBuf;
 use rustix::process::Pid;
 
 pub(super) const GUARD: &str = "__guard";
-pub(super) const COMMAND: &str = "__command";
 
 /// How a guard is called in a list of processes: whoever kills us by our name should not kill it with us.
 pub(super) const NAME: &str = "mcp-guard";

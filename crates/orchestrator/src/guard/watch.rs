@@ -2,14 +2,13 @@
 //! it when the command ends, when it is told to, and when whoever started it is gone.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, getpid, getppid, setsid};
+use rustix::process::{getppid, setsid};
 
+use super::command;
 use super::family::Family;
 use super::signals::{Asked, Signals};
 use super::task::{self, Task};
@@ -36,7 +35,7 @@ pub(super) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
         let _ = writeln!(io::stderr(), "`{}` is not to be called by hand", task::GUARD);
         return ExitCode::from(FAILED);
     };
-    match guard(task) {
+    match guard(&task) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             let _ = writeln!(io::stderr(), "the guard of a command failed: {error}");
@@ -45,7 +44,7 @@ pub(super) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn guard(task: Task) -> io::Result<u8> {
+fn guard(task: &Task) -> io::Result<u8> {
     let parent = task.parent;
     let signals = Signals::new()?;
     prepare()?;
@@ -53,7 +52,10 @@ fn guard(task: Task) -> io::Result<u8> {
     if getppid() != Some(parent) || signals.asked().is_some() {
         return Ok(FAILED);
     }
-    let mut family = Family::new(start(task)?);
+    let mut family = match command::start(task)? {
+        Ok(command) => Family::new(command),
+        Err(status) => return Ok(status),
+    };
     let asked = loop {
         if family.status().is_some() {
             break None;
@@ -74,7 +76,7 @@ fn guard(task: Task) -> io::Result<u8> {
 /// Orphans of ours come to us, and the end of our parent does.
 #[cfg(target_os = "linux")]
 fn prepare() -> io::Result<()> {
-    use rustix::process::{Signal, set_child_subreaper, set_parent_process_death_signal};
+    use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal};
 
     leave_session();
     // Only for those who look at a list of processes.
@@ -95,19 +97,6 @@ fn prepare() -> io::Result<()> {
 fn leave_session() {
     // Who leads a group already, started by hand, stays where it is.
     let _ = setsid();
-}
-
-/// Starts the command in a group of its own. It has our input and outputs; we have them no more.
-fn start(task: Task) -> io::Result<Pid> {
-    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    let task = Task { parent: getpid(), ..task };
-    let mut command = Command::new(task::this_program());
-    command.arg0(task::NAME).arg(task::COMMAND).args(task.words()).process_group(0);
-    let child = Pid::from_child(&command.spawn()?);
-    rustix::stdio::dup2_stdin(&nothing)?;
-    rustix::stdio::dup2_stdout(&nothing)?;
-    rustix::stdio::dup2_stderr(&nothing)?;
-    Ok(child)
 }
 
 /// Until nothing is left. Where the command ended by itself, what it left behind has a moment.

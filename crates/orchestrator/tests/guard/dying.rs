@@ -3,9 +3,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use orchestrator::guard::shown;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{Hold, Mark, Process, until};
+use crate::processes::{Hold, Mark, Process, bounded, until};
 
 /// What children do who do not want to go; each with how many times it runs `sleep`.
 const SCRIPTS: [(&str, usize); 9] = [
@@ -104,15 +105,16 @@ fn a_parent_may_die_at_any_moment() {
     }
 }
 
-#[test]
-fn a_command_dies_with_a_guard_that_is_killed() {
+#[tokio::test]
+async fn whoever_a_killed_guard_guarded_dies_too() {
     let mark = Mark::new();
-    let mut hold = Hold::start(&mark, &["exec sleep 1000".to_owned()]);
-    hold.until_ready();
-    until(|| format!("{:?}", mark.processes()), || mark.count("sleep") == 1);
-    let processes = mark.processes();
-    let guard = processes.iter().find(|process| process.runs("mcp-guard")).unwrap();
-    kill_process(guard.pid, Signal::KILL).unwrap();
+    let script = "trap '' TERM HUP; sleep 1000 & sh -c 'sleep 1000 & sleep 1000; :'";
+    let mut child = mark.sh(script).await;
+    until(|| format!("{:?}", mark.processes()), || mark.count("sleep") == 3);
+    let guard = Pid::from_raw(i32::try_from(child.guarded.id()).unwrap()).unwrap();
+    kill_process(guard, Signal::KILL).unwrap();
+    let status = bounded(child.guarded.exited()).await.unwrap();
+    assert_eq!(shown(status), "signal 9 (SIGKILL), sent to its guard");
     mark.until_gone();
 }
 

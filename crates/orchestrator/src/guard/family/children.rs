@@ -4,6 +4,8 @@ use std::fs;
 
 use rustix::process::{Pid, getpid};
 
+use crate::guard::processes::{all, number, parent};
+
 /// May miss one that comes while it looks.
 pub(super) fn list() -> Vec<Pid> {
     // The kernel's own list costs what there is in it. Not every kernel is built with it.
@@ -15,22 +17,8 @@ pub(super) fn list() -> Vec<Pid> {
 
 /// Looks at every process there is.
 fn among_all() -> Vec<Pid> {
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let us = getpid();
-    let names = processes.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| number(&name)).filter(|pid| parent(*pid) == Some(us)).collect()
-}
-
-fn parent(pid: Pid) -> Option<Pid> {
-    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
-    // `pid (name) state parent …`; a name can have anything in it, and no number after it can.
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    number(rest.split_whitespace().nth(1)?)
-}
-
-fn number(text: &str) -> Option<Pid> {
-    Pid::from_raw(text.parse().ok()?)
+    all().filter(|pid| parent(*pid) == Some(us)).collect()
 }
 
 #[cfg(test)]
