@@ -32,7 +32,7 @@ fn run() -> ExitCode {
         Ok(ended) => ended,
         Err(why) => Err(Failure::new(Kind::Memory, why)),
     };
-    match say(&Out::Done(ended)) {
+    match say(&[Out::Done(ended)]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -47,7 +47,7 @@ fn bounded(job: Job, lines: Lines) -> Result<Ended, String> {
     let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
     let running = thread.spawn(move || {
         missing.extend(bounds::after());
-        if !missing.is_empty() && say(&Out::Unbounded(missing.join(", "))).is_err() {
+        if !missing.is_empty() && say(&[Out::Unbounded(missing.join(", "))]).is_err() {
             return Err(Failure::new(Kind::Cancelled, "nobody listens"));
         }
         engine::run(job, Box::new(lines), Arc::new(AtomicBool::new(false)))
@@ -69,11 +69,14 @@ pub fn give_up_calls() -> Vec<&'static str> {
     bounds::after()
 }
 
-/// One line of JSON.
-fn say(out: &Out) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(out)?;
-    line.push(b'\n');
+/// A line of JSON for each.
+fn say(all: &[Out]) -> std::io::Result<()> {
+    let mut lines = Vec::new();
+    for out in all {
+        serde_json::to_writer(&mut lines, out)?;
+        lines.push(b'\n');
+    }
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(&line)?;
+    stdout.write_all(&lines)?;
     stdout.flush()
 }

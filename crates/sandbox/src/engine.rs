@@ -108,8 +108,11 @@ impl Engine {
     fn new(state: Rc<State>) -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_max_stack_size(state.limits.stack);
-        let clock = Rc::clone(&state.clock);
-        runtime.set_interrupt_handler(Some(Box::new(move || clock.stopped().is_some())));
+        let busy = Rc::clone(&state);
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            busy.flush();
+            busy.clock.stopped().is_some()
+        })));
         runtime.set_loader(Files(Rc::clone(&state)), Outside(Rc::clone(&state)));
         runtime.set_host_promise_rejection_tracker(Some(rejections::tracker(&state)));
         let context = Context::custom::<Intrinsics>(&runtime)?;

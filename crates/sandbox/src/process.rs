@@ -105,11 +105,16 @@ impl Running {
         }
     }
 
+    pub(crate) fn has_next(&self) -> bool {
+        self.line.is_empty() && self.stdout.buffer().contains(&b'\n')
+    }
+
     pub(crate) fn send(&mut self, message: In) {
         // It may have ended.
         let _ = self.into.send(message);
     }
 
+    /// Until it is gone.
     pub(crate) async fn end(mut self) {
         // It may have ended already.
         let _ = self.child.start_kill();

@@ -46,22 +46,15 @@ impl Sandbox {
         let limits = limits.within_reason();
         let files = program.files.iter().map(|file| file.name.clone()).collect();
         let job = Job { program, limits, time: limits.time };
-        // Programs beyond so many wait for their turn, and their time begins with it.
-        let starting = async {
-            let turn = self.turns().acquire_owned().await;
-            self.start(job).await.map(|running| (turn, running))
-        };
-        let (turn, running) = tokio::select! {
+        let running = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Outcome::failed(Failure::cancelled()),
-            started = starting => match started {
-                Ok(started) => started,
+            started = self.start(job) => match started {
+                Ok(running) => running,
                 Err(failure) => return Outcome::failed(failure),
             },
         };
-        let outcome = Run::new(running, limits, files, host, cancelled).go().await;
-        drop(turn);
-        outcome
+        Run::new(running, limits, files, host, cancelled).go().await
     }
 }
 
@@ -130,7 +123,7 @@ impl Run {
         // Both are made once, and not for every message: each takes its place among those that wait.
         let mut cancelled = pin!(self.cancelled.clone().cancelled_owned());
         let mut late = pin!(tokio::time::sleep_until(self.late().into()));
-        let ended = loop {
+        let ended = 'run: loop {
             if late.deadline() != self.late().into() {
                 late.as_mut().reset(self.late().into());
             }
@@ -147,12 +140,16 @@ impl Run {
                 done = self.doing.next() => self.done(done),
                 // Answers that come close together go together: each wakes the program, which costs as much as a call.
                 () = tokio::task::yield_now(), if !self.answers.is_empty() => self.answer(),
-                out = self.running.next() => match out {
-                    Some(out) => match self.heard(out, &clock) {
-                        ControlFlow::Continue(()) => {}
-                        ControlFlow::Break(ended) => break Some(ended),
-                    },
-                    None => break None,
+                mut out = self.running.next() => loop {
+                    let Some(heard) = out else { break 'run None };
+                    if let ControlFlow::Break(ended) = self.heard(heard, &clock) {
+                        break 'run Some(ended);
+                    }
+                    // Calls that were made together go out together.
+                    if !self.running.has_next() {
+                        break;
+                    }
+                    out = self.running.next().await;
                 },
             }
         };
@@ -162,7 +159,7 @@ impl Run {
             Some(ended) => ended,
             None => Err(self.running.lost().await),
         };
-        self.running.end().await;
+        self.running.end();
         for (called, (start, _)) in self.outcome.calls.iter_mut().zip(&self.starts) {
             if called.ms == UNDER_WAY {
                 called.ms = millis(start.elapsed());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::border::{In, Job, Out};
 use crate::outcome::{Failure, Kind};
@@ -63,11 +63,9 @@ impl Sandbox {
         self.given_up.count()
     }
 
-    pub(crate) fn turns(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.turns)
-    }
-
+    /// Programs beyond so many wait for their turn, and their time begins with it.
     pub(crate) async fn start(&self, job: Job) -> Result<Running, Failure> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         let is_unbounded = Arc::clone(&self.is_unbounded);
         // A thread cannot be ended. While one goes on that should not, others run where they can be.
         let at = match self.mode {
@@ -78,7 +76,7 @@ impl Sandbox {
                 At::Process(Box::new(process::start(&self.program, &job).await?))
             }
         };
-        Ok(Running { at, is_unbounded })
+        Ok(Running { at, is_unbounded, turn })
     }
 
     /// One that has just been cancelled needs a moment.
@@ -103,6 +101,7 @@ impl Sandbox {
 pub(crate) struct Running {
     at: At,
     is_unbounded: Arc<AtomicBool>,
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 enum At {
@@ -119,6 +118,14 @@ impl Running {
         }
     }
 
+    /// Whether what it says next is here already: it said more than one thing at once.
+    pub(crate) fn has_next(&self) -> bool {
+        match &self.at {
+            At::Thread(thread) => thread.has_next(),
+            At::Process(process) => process.has_next(),
+        }
+    }
+
     pub(crate) fn send(&mut self, message: In) {
         match &mut self.at {
             At::Thread(thread) => thread.send(message),
@@ -126,11 +133,16 @@ impl Running {
         }
     }
 
-    /// It is over, one way or the other. A process is gone after this; a thread is on its way.
-    pub(crate) async fn end(self) {
+    /// It is over, one way or the other. Nobody waits until it is gone, but for its turn.
+    pub(crate) fn end(self) {
         match self.at {
             At::Thread(thread) => drop(thread),
-            At::Process(process) => process.end().await,
+            At::Process(process) => {
+                tokio::spawn(async move {
+                    process.end().await;
+                    drop(self.turn);
+                });
+            }
         }
     }
 

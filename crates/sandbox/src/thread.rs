@@ -30,7 +30,9 @@ impl GivenUp {
 }
 
 pub(crate) struct Running {
-    out: UnboundedReceiver<Out>,
+    out: UnboundedReceiver<Vec<Out>>,
+    /// What it said together.
+    heard: std::vec::IntoIter<Out>,
     into: Option<Sender<In>>,
     cancelled: Arc<AtomicBool>,
     has_ended: Arc<AtomicBool>,
@@ -38,7 +40,7 @@ pub(crate) struct Running {
 }
 
 struct Channels {
-    out: UnboundedSender<Out>,
+    out: UnboundedSender<Vec<Out>>,
     into: Receiver<In>,
 }
 
@@ -53,12 +55,13 @@ impl Drop for Ending {
 
 pub(crate) fn start(job: Job, given_up: &Arc<GivenUp>) -> Result<Running, Failure> {
     let stack = stack::bytes(&job)?;
-    let (out, heard) = unbounded_channel();
+    let (out, said) = unbounded_channel();
     let (into, received) = channel();
     let (cancelled, has_ended) =
         (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let running = Running {
-        out: heard,
+        out: said,
+        heard: Vec::new().into_iter(),
         into: Some(into),
         cancelled: Arc::clone(&cancelled),
         has_ended: Arc::clone(&has_ended),
@@ -71,7 +74,7 @@ pub(crate) fn start(job: Job, given_up: &Arc<GivenUp>) -> Result<Running, Failur
         let ended = engine::run(job, wire, cancelled);
         drop(ending);
         // Nobody listens where it was given up.
-        let _ = out.send(Out::Done(ended));
+        let _ = out.send(vec![Out::Done(ended)]);
     });
     started.map_err(|error| {
         Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
@@ -81,7 +84,16 @@ pub(crate) fn start(job: Job, given_up: &Arc<GivenUp>) -> Result<Running, Failur
 
 impl Running {
     pub(crate) async fn next(&mut self) -> Option<Out> {
-        self.out.recv().await
+        loop {
+            if let Some(out) = self.heard.next() {
+                return Some(out);
+            }
+            self.heard = self.out.recv().await?.into_iter();
+        }
+    }
+
+    pub(crate) fn has_next(&self) -> bool {
+        !self.heard.as_slice().is_empty()
     }
 
     pub(crate) fn send(&mut self, message: In) {
@@ -104,8 +116,8 @@ impl Drop for Running {
 }
 
 impl Wire for Channels {
-    fn send(&mut self, out: Out) -> Result<(), Gone> {
-        self.out.send(out).map_err(|_| Gone)
+    fn send(&mut self, out: &mut Vec<Out>) -> Result<(), Gone> {
+        self.out.send(std::mem::take(out)).map_err(|_| Gone)
     }
 
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {

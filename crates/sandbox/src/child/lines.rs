@@ -70,8 +70,10 @@ fn wait(until: Option<Instant>) -> Result<bool, Gone> {
 }
 
 impl Wire for Lines {
-    fn send(&mut self, out: Out) -> Result<(), Gone> {
-        say(&out).map_err(|_| Gone)
+    fn send(&mut self, out: &mut Vec<Out>) -> Result<(), Gone> {
+        let said = say(out);
+        out.clear();
+        said.map_err(|_| Gone)
     }
 
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {

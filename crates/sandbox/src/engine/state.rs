@@ -20,9 +20,13 @@ use crate::border::{IMPORTS_MAX, In, Out};
 use crate::limits::Limits;
 use crate::size;
 
+/// So much is said to the other side in one go: as many calls as are under way at a time, as a rule.
+const OUT_AT_ONCE: usize = 16;
+
 /// The other side.
 pub(crate) trait Wire {
-    fn send(&mut self, out: Out) -> Result<(), Gone>;
+    /// Takes all of them.
+    fn send(&mut self, out: &mut Vec<Out>) -> Result<(), Gone>;
     /// The next message, or nothing when this time has come.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone>;
 }
@@ -63,6 +67,9 @@ pub(super) struct State {
     pub(super) made: RefCell<Vec<Made>>,
     pub(super) clock: Rc<Clock>,
     wire: RefCell<Box<dyn Wire>>,
+    /// What the other side has not been told yet: each time that it is told something wakes it, which costs as much as a
+    /// call. It is told before the program waits, and now and then while it is busy.
+    outbox: RefCell<Vec<Out>>,
     /// What came while something else was waited for.
     inbox: RefCell<VecDeque<In>>,
     calls: Cell<u64>,
@@ -138,6 +145,7 @@ impl State {
             made: RefCell::default(),
             clock: Rc::new(Clock::new(time, cancelled)),
             wire: RefCell::new(wire),
+            outbox: RefCell::default(),
             inbox: RefCell::default(),
             calls: Cell::new(0),
             lines: Cell::new(0),
@@ -146,7 +154,16 @@ impl State {
     }
 
     pub(super) fn send(&self, out: Out) {
-        if self.wire.borrow_mut().send(out).is_err() {
+        self.outbox.borrow_mut().push(out);
+        if self.outbox.borrow().len() >= OUT_AT_ONCE {
+            self.flush();
+        }
+    }
+
+    /// Tells the other side what it has not been told yet.
+    pub(super) fn flush(&self) {
+        let mut outbox = self.outbox.borrow_mut();
+        if !outbox.is_empty() && self.wire.borrow_mut().send(&mut outbox).is_err() {
             self.clock.stop(Stop::Cancelled);
         }
     }
@@ -158,6 +175,7 @@ impl State {
     }
 
     fn receive_new(&self, until: Option<Instant>) -> Option<In> {
+        self.flush();
         loop {
             let until = [until, self.clock.deadline()].into_iter().flatten().min();
             let since = Instant::now();
@@ -234,6 +252,8 @@ impl State {
         if self.may_write() {
             self.lines.set(self.lines.get() + 1);
             self.send(Out::Line(size::line(&text)));
+            // Whatever happens to the program, it has been said.
+            self.flush();
         }
     }
 
@@ -244,8 +264,9 @@ impl State {
         }
     }
 
-    /// Lets go of all values of the program.
+    /// Lets go of all values of the program. What it has said goes out before it is said that it has ended.
     pub(super) fn clear(&self) {
+        self.flush();
         self.pending.take();
         self.timers.take();
         self.rejections.take();

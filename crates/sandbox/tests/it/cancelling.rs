@@ -116,6 +116,35 @@ impl Host for Listening {
     }
 }
 
+/// Calls wait for each other, but not for a program that is busy.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_made_while_the_program_is_busy() {
+    for mode in BOTH {
+        let cancelled = CancellationToken::new();
+        let host = Arc::new(Cancelling(cancelled.clone()));
+        let program = "import { cancel } from 'mcp-clients/any'; cancel({}); for (;;);";
+        let outcome = sandbox(mode).run(Program::of(program), patient(), host, cancelled).await;
+        assert_eq!(outcome.error.unwrap().kind, Kind::Cancelled);
+        assert_eq!(outcome.calls.len(), 1);
+    }
+}
+
+/// A host that cancels the program when it is called.
+struct Cancelling(CancellationToken);
+
+impl Host for Cancelling {
+    fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
+        let function = Function { name: "cancel".to_owned(), tool: "cancel".to_owned() };
+        let module = Module { server: "any".to_owned(), functions: vec![function] };
+        Box::pin(std::future::ready(Ok(module)))
+    }
+
+    fn call<'a>(&'a self, call: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
+        self.0.cancel();
+        Box::pin(std::future::ready(Ok(call.arguments)))
+    }
+}
+
 fn patient() -> Limits {
     Limits { time: BOUND, ..Limits::default() }
 }
