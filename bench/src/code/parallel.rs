@@ -8,7 +8,7 @@ use std::time::Instant;
 use orchestrator::code::Tools;
 use orchestrator::{AskedBy, Call, Orchestrator, Party};
 use sandbox::{Limits, Mode, Program, Sandbox};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,80 +18,95 @@ use crate::table::{Details, Limit, Row, Unit, median};
 use crate::upstreams::{TEXT, World, entry, id};
 
 const CALLS: usize = 100;
-const ROUNDS: usize = 100;
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
     let mut real = entry(programs, &id(0));
     real["mcp"]["command"] = json!("node");
     real["mcp"]["args"] = json!([programs.everything, "stdio"]);
-    let real = Echo { entry: real, argument: "message", prefix: "Echo: " };
-    let none = Echo { entry: entry(programs, &id(0)), argument: "text", prefix: "" };
-    let real = Times::of(&real, programs, &home.join("real"));
-    let none = Times::of(&none, programs, &home.join("none"));
-    for (times, server) in [(&real, "server-everything"), (&none, "a server that takes no time")] {
-        details.code.push(times.told(server));
-    }
-    let row = |what, figure, limit| Row {
+    let takes_time = Tool {
+        server: "server-everything",
+        entry: real.clone(),
+        name: "trigger-long-running-operation",
+        function: "trigger_long_running_operation",
+        arguments: json!({"duration": 0.01, "steps": 1}),
+        said: "Long running operation completed. Duration: 0.01 seconds, Steps: 1.".to_owned(),
+        rounds: 20,
+    };
+    let at_once = Tool {
+        name: "echo",
+        function: "echo",
+        arguments: json!({"message": TEXT}),
+        said: format!("Echo: {TEXT}"),
+        rounds: 100,
+        ..takes_time.clone()
+    };
+    let none = Tool {
+        server: "a server that takes no time",
+        entry: entry(programs, &id(0)),
+        arguments: json!({"text": TEXT}),
+        said: TEXT.to_owned(),
+        ..at_once.clone()
+    };
+    let [takes_time, at_once, _] = [takes_time, at_once, none].map(|tool| {
+        let times = Times::of(&tool, programs, &home.join(tool.server).join(tool.name));
+        details.code.push(times.told(&tool));
+        times
+    });
+    let row = |what, figure| Row {
         what,
         yardstick: "the same calls by the orchestrator directly, as many at a time",
         figure,
         unit: Unit::Ratio,
-        limit: Limit::AtMost(limit),
+        limit: Limit::AtMost(1.3),
     };
     vec![
         row(
-            "100 calls of server-everything by one program, in a process of its own",
-            real.ratio(1),
-            1.3,
+            "100 calls by one program of a tool that takes 10 ms, in a process of its own",
+            takes_time.ratio(1),
         ),
-        row("The same on a thread", real.ratio(2), 1.3),
+        row("The same on a thread", takes_time.ratio(2)),
+        row("100 calls of a tool that answers at once, in a process of its own", at_once.ratio(1)),
+        row("The same on a thread", at_once.ratio(2)),
     ]
 }
 
-/// A server with a tool that sends a text back.
-struct Echo {
+/// What is called, and what it says.
+#[derive(Clone)]
+struct Tool {
+    server: &'static str,
     entry: Value,
-    argument: &'static str,
-    /// What it puts before the text.
-    prefix: &'static str,
-}
-
-impl Echo {
-    fn arguments(&self) -> Map<String, Value> {
-        Map::from_iter([(self.argument.to_owned(), Value::from(TEXT))])
-    }
+    name: &'static str,
+    /// What it is called in a program.
+    function: &'static str,
+    arguments: Value,
+    said: String,
+    rounds: usize,
 }
 
 /// Milliseconds of each round: directly, by a program in a process, by one on a thread.
 struct Times([Vec<f64>; 3]);
 
 impl Times {
-    fn of(echo: &Echo, programs: &Programs, folder: &Path) -> Self {
-        let world = World::of(programs, folder, std::iter::once(echo.entry.clone()));
+    fn of(tool: &Tool, programs: &Programs, folder: &Path) -> Self {
+        let world = World::of(programs, folder, std::iter::once(tool.entry.clone()));
         let [process, thread] =
             [Mode::Process, Mode::Thread].map(|mode| Sandbox::new(mode, programs.product.clone()));
         let mut times = [const { Vec::new() }; 3];
         // The first round connects and warms up, and does not count.
-        for round in 0..=ROUNDS {
+        for round in 0..=tool.rounds {
             for turn in 0..times.len() {
                 let at = (round + turn) % times.len();
                 let orchestrator = world.orchestrator.clone();
                 // In a task, as a server does it.
+                let tool_of_it = tool.clone();
                 let task = match at {
-                    0 => world.runtime.spawn(directly(orchestrator, echo.arguments())),
-                    1 => world.runtime.spawn(by_program(
-                        process.clone(),
-                        orchestrator,
-                        echo.argument,
-                    )),
-                    _ => {
-                        world.runtime.spawn(by_program(thread.clone(), orchestrator, echo.argument))
-                    }
+                    0 => world.runtime.spawn(directly(orchestrator, tool_of_it)),
+                    1 => world.runtime.spawn(by_program(process.clone(), orchestrator, tool_of_it)),
+                    _ => world.runtime.spawn(by_program(thread.clone(), orchestrator, tool_of_it)),
                 };
                 let (time, texts) = world.runtime.block_on(task).expect("calls");
-                let expected = format!("{}{TEXT}", echo.prefix);
                 assert!(
-                    texts.len() == CALLS && texts.iter().all(|own| *own == expected),
+                    texts.len() == CALLS && texts.iter().all(|own| *own == tool.said),
                     "{texts:?}"
                 );
                 if round > 0 {
@@ -108,11 +123,13 @@ impl Times {
         median(times[at].iter().zip(&times[0]).map(|(one, other)| one / other).collect())
     }
 
-    fn told(&self, server: &str) -> String {
+    fn told(&self, tool: &Tool) -> String {
         let [direct, process, thread] = self.0.clone().map(median);
         format!(
-            "{CALLS} calls at once of {server} take the orchestrator {direct:.2} ms, a program in a process {process:.2} ms \
+            "{CALLS} calls at once of `{}` of {} take the orchestrator {direct:.2} ms, a program in a process {process:.2} ms \
              ({:.2} ×), and one on a thread {thread:.2} ms ({:.2} ×).",
+            tool.name,
+            tool.server,
             self.ratio(1),
             self.ratio(2)
         )
@@ -123,13 +140,13 @@ impl Times {
 async fn by_program(
     sandbox: Sandbox,
     orchestrator: Orchestrator,
-    argument: &'static str,
+    tool: Tool,
 ) -> (f64, Vec<String>) {
-    let (server, text) = (id(0), TEXT);
+    let (server, Tool { function, arguments, .. }) = (id(0), tool);
     let code = format!(
-        "import {{ echo }} from \"mcp-clients/{server}\";\n\
+        "import {{ {function} }} from \"mcp-clients/{server}\";\n\
          export async function main(): Promise<string[]> {{\n\
-         \treturn await Promise.all(Array.from({{ length: {CALLS} }}, () => echo({{ {argument}: \"{text}\" }})));\n\
+         \treturn await Promise.all(Array.from({{ length: {CALLS} }}, () => {function}({arguments})));\n\
          }}\n"
     );
     let start = Instant::now();
@@ -152,13 +169,14 @@ async fn by_program(
 }
 
 /// Milliseconds, and what came back.
-async fn directly(orchestrator: Orchestrator, arguments: Map<String, Value>) -> (f64, Vec<String>) {
+async fn directly(orchestrator: Orchestrator, tool: Tool) -> (f64, Vec<String>) {
+    let arguments = tool.arguments.as_object().expect("an object");
     let start = Instant::now();
     let turns = Arc::new(Semaphore::new(Limits::default().calls_at_once));
     let mut calls = JoinSet::new();
     for _ in 0..CALLS {
         let (orchestrator, turns) = (orchestrator.clone(), Arc::clone(&turns));
-        let call = Call::new(id(0), "echo", arguments.clone());
+        let call = Call::new(id(0), tool.name, arguments.clone());
         calls.spawn(async move {
             let _turn = turns.acquire_owned().await.expect("a turn");
             let result = orchestrator.call(call).await.expect("an answer");
