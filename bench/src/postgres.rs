@@ -16,8 +16,9 @@ use crate::table::{Details, Limit, Row, Unit, median};
 
 const AGENTS: usize = 64;
 const REPLICAS: usize = 3;
-const ROUNDS: usize = 5;
-const TIME: Duration = Duration::from_secs(3);
+/// Short ones, so that what a disk or a machine does meanwhile meets all alike.
+const ROUNDS: usize = 20;
+const TIME: Duration = Duration::from_secs(1);
 /// To PostgreSQL, of all replicas together: it is one machine, however many ask.
 const CONNECTIONS: usize = 16;
 /// Of each call, in the rows that compare a full store with an empty one.
@@ -152,26 +153,31 @@ fn under_load(
             (0..AGENTS).map(|number| Walker::new(&replicas[number % replicas.len()])).collect()
         })
         .collect();
-    let mut raws = Vec::new();
-    let mut ours = [const { Vec::new() }; REPLICAS];
+    // Of the yardstick, and of one replica or more.
+    let mut figures = [const { Vec::new() }; REPLICAS + 1];
     let mut shares = Vec::new();
     for round in 0..=ROUNDS {
-        let figure = load(raw_agents.iter_mut().map(|raw| || raw.append()).collect(), TIME);
-        // The first round warms everything up.
-        if round > 0 {
-            raws.push(figure);
-        }
-        for (count, walkers) in (1..).zip(&mut walkers) {
+        for turn in 0..=REPLICAS {
+            let count = (round + turn) % (REPLICAS + 1);
             let before = Share::now(server, &deployments[0]);
-            let figure = load(walkers.iter_mut().map(|walker| || walker.advance()).collect(), TIME);
-            if round > 0 {
-                ours[count - 1].push(figure);
-                if count == 1 {
-                    shares.push(Share::now(server, &deployments[0]).since(&before));
+            let figure = match count.checked_sub(1) {
+                None => load(raw_agents.iter_mut().map(|raw| || raw.append()).collect(), TIME),
+                Some(at) => {
+                    let walkers = walkers[at].iter_mut();
+                    load(walkers.map(|walker| || walker.advance()).collect(), TIME)
                 }
+            };
+            // The first round warms everything up.
+            if round == 0 {
+                continue;
             }
+            if count == 1 {
+                shares.push(Share::now(server, &deployments[0]).since(&before));
+            }
+            figures[count].push(figure);
         }
     }
+    let [raws, ours @ ..] = figures;
     let alone = alone(programs, server);
     let of =
         |figures: &[Figure], pick: fn(&Figure) -> f64| median(figures.iter().map(pick).collect());
