@@ -219,7 +219,7 @@ end
             .arg(&self.script)
             .arg(format!("http://{address}/mcp"))
             .output()
-            .expect("`wrk` makes the load; `apt install wrk` on Debian and Ubuntu");
+            .expect("`wrk`, which `cargo xtask bench` looks for");
         let text = String::from_utf8_lossy(&output.stdout);
         let figures = text.lines().find_map(|line| line.strip_prefix("figures "));
         let figures: Vec<f64> = figures

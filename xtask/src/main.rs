@@ -56,6 +56,9 @@ fn test(effort: Effort) -> Result<(), String> {
     run(cargo().args(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run(cargo().args(clippy))?;
+    // Nothing else builds it before somebody wants to measure.
+    let bench = ["check", "--all-targets", "--locked", "--manifest-path", "bench/Cargo.toml"];
+    run(cargo().args(bench))?;
     // Stopped when this function is left, whatever the tests come to.
     let cluster = postgres::start(&postgres)?;
     let mut tests = cargo();
@@ -77,6 +80,11 @@ fn generate() -> Result<(), String> {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
+    if !packages::has("wrk") && !packages::install(&["wrk"]) {
+        return Err("the bench loads servers with `wrk`, and it is not here: `apt install wrk` on Debian and Ubuntu, \
+                    `brew install wrk` on macOS"
+            .to_owned());
+    }
     postgres::install()?;
     let clients = clients::install()?;
     let bench = ["run", "--release", "--locked", "--manifest-path", "bench/Cargo.toml", "--"];

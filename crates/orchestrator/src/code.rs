@@ -99,7 +99,7 @@ impl Tools {
     }
 
     async fn call_upstream(&self, called: sandbox::host::Call) -> Result<Box<RawValue>, Thrown> {
-        let sandbox::host::Call { server, tool, arguments, cancelled, clock, .. } = called;
+        let sandbox::host::Call { server, tool, arguments, cancelled, clock, notes, .. } = called;
         let arguments = serde_json::from_str(arguments.get());
         let arguments = arguments.map_err(|error| thrown(Kind::Arguments, error.to_string()))?;
         let mut call = Call::new(&server, &tool, arguments);
@@ -116,7 +116,13 @@ impl Tools {
             listener.over(Over { server: &server, tool: &tool, called: &called, took });
         }
         match called {
-            Ok(result) => value::of(&server, &tool, &result, self.renamed),
+            Ok(result) => {
+                // Of one that was cut, an error says more.
+                for warning in result.warnings.iter().filter(|_| result.sent.is_some()) {
+                    notes.add(format!("{server}.{tool}: {warning}"));
+                }
+                value::of(&server, &tool, &result, self.renamed)
+            }
             Err(error) => {
                 let kind = match &error {
                     Error::Arguments { .. } => Kind::Arguments,

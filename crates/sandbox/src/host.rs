@@ -54,6 +54,20 @@ pub struct Call {
     pub cancelled: CancellationToken,
     /// To be held while a person is asked.
     pub clock: Clock,
+    /// For what the author should know about the answer.
+    pub notes: Notes,
+}
+
+/// Lines among those of the program's console.
+#[derive(Clone)]
+pub struct Notes(pub(crate) UnboundedSender<String>);
+
+impl Notes {
+    /// What was said before is not said again.
+    pub fn add(&self, note: String) {
+        // Where nobody listens, it has ended.
+        let _ = self.0.send(note);
+    }
 }
 
 /// The program's time.

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use crate::border::{Ended, IMPORTS_MAX, In, Job, Out, SPECIFIER_BYTES_MAX};
-use crate::host::{Call, Clock, Host, Module};
+use crate::host::{Call, Clock, Host, Module, Notes};
 use crate::limits::Limits;
 use crate::outcome::{Called, Failure, Kind, Outcome};
 use crate::program::Program;
@@ -58,6 +58,13 @@ impl Sandbox {
     }
 }
 
+/// The way from a call back to its program, beside its answer.
+#[derive(Clone)]
+struct Way {
+    clock: Clock,
+    notes: Notes,
+}
+
 struct Run {
     running: Running,
     limits: Limits,
@@ -75,6 +82,8 @@ struct Run {
     doing: Doing,
     /// When the calls began, and the bytes of what each was called with.
     starts: Vec<(Instant, usize)>,
+    /// How many of the lines are about calls, and not the program's own.
+    noted: usize,
     /// Of what calls were called with that are under way.
     bytes: usize,
     /// What the program has not been told yet.
@@ -108,6 +117,7 @@ impl Run {
             is_importing: false,
             doing,
             starts: Vec::new(),
+            noted: 0,
             bytes: 0,
             answers: Vec::new(),
             over: 0,
@@ -119,7 +129,8 @@ impl Run {
 
     async fn go(mut self) -> Outcome {
         let (clock, mut holds) = unbounded_channel();
-        let clock = Clock(clock);
+        let (notes, mut noted) = unbounded_channel();
+        let way = Way { clock: Clock(clock), notes: Notes(notes) };
         // Both are made once, and not for every message: each takes its place among those that wait.
         let mut cancelled = pin!(self.cancelled.clone().cancelled_owned());
         let mut late = pin!(tokio::time::sleep_until(self.late().into()));
@@ -137,12 +148,13 @@ impl Run {
                     break Some(Err(Failure::new(Kind::Timeout, message)));
                 }
                 Some(is_held) = holds.recv() => self.hold(is_held),
+                Some(note) = noted.recv() => self.note(&note),
                 done = self.doing.next() => self.done(done),
                 // Answers that come close together go together: each wakes the program, which costs as much as a call.
                 () = tokio::task::yield_now(), if !self.answers.is_empty() => self.answer(),
                 mut out = self.running.next() => loop {
                     let Some(heard) = out else { break 'run None };
-                    if let ControlFlow::Break(ended) = self.heard(heard, &clock) {
+                    if let ControlFlow::Break(ended) = self.heard(heard, &way) {
                         break 'run Some(ended);
                     }
                     // Calls that were made together go out together.
@@ -153,6 +165,9 @@ impl Run {
                 },
             }
         };
+        // Those that never had their turn were not made.
+        let made = self.outcome.calls.len().saturating_sub(self.doing.waiting());
+        self.outcome.calls.truncate(made);
         // What is under way hears of it before anything else is waited for.
         drop(self.doing);
         let ended = match ended {
@@ -196,12 +211,23 @@ impl Run {
         }
     }
 
-    fn heard(&mut self, out: Out, clock: &Clock) -> ControlFlow<Ended> {
+    /// A line about a call, once.
+    fn note(&mut self, note: &str) {
+        let line = size::line(&format!("note: {note}"));
+        if self.outcome.logs.len() < self.limits.lines && !self.outcome.logs.contains(&line) {
+            self.host.line(&line);
+            self.outcome.logs.push(line);
+            self.noted += 1;
+        }
+    }
+
+    fn heard(&mut self, out: Out, way: &Way) -> ControlFlow<Ended> {
         let is_right = match out {
             Out::Done(ended) => return ControlFlow::Break(self.ended(ended)),
             Out::Line(line) => {
-                let is_right = self.outcome.logs.len() < self.limits.lines;
-                if is_right {
+                let said = self.outcome.logs.len().saturating_sub(self.noted);
+                let is_right = said < self.limits.lines;
+                if is_right && self.outcome.logs.len() < self.limits.lines {
                     let line = size::line(&line);
                     self.host.line(&line);
                     self.outcome.logs.push(line);
@@ -214,7 +240,7 @@ impl Run {
             }
             Out::Import { specifier } => self.import(specifier),
             Out::Call { id, module, function, arguments } => {
-                self.call(id, &module, &function, arguments, clock)
+                self.call(id, &module, &function, arguments, way)
             }
         };
         match is_right {
@@ -256,7 +282,7 @@ impl Run {
         module: &str,
         function: &str,
         arguments: Box<RawValue>,
-        clock: &Clock,
+        way: &Way,
     ) -> bool {
         let begun = self.outcome.calls.len();
         let bytes = arguments.get().len();
@@ -279,9 +305,9 @@ impl Run {
         self.starts.push((Instant::now(), bytes));
         self.bytes += bytes;
         self.host.progress(self.outcome.calls.len(), self.over);
-        let (module, clock) = (module.to_owned(), clock.clone());
-        let cancelled = self.doing.cancelled();
-        self.doing.call(begun, Call { module, server, tool, arguments, cancelled, clock });
+        let (module, cancelled) = (module.to_owned(), self.doing.cancelled());
+        let Way { clock, notes } = way.clone();
+        self.doing.call(begun, Call { module, server, tool, arguments, cancelled, clock, notes });
         true
     }
 

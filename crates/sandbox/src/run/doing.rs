@@ -73,6 +73,11 @@ impl Doing {
         self.begin();
     }
 
+    /// How many calls wait for their turn: the last ones.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     fn begin(&mut self) {
         while self.calls < self.at_once
             && let Some((at, call)) = self.waiting.pop_front()

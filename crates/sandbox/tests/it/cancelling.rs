@@ -82,6 +82,7 @@ async fn calls_hear_that_they_are_cancelled() {
         let (own, token) = (Arc::<Listening>::clone(&host), CancellationToken::new());
         let outcome = sandbox(mode).run(Program::of(program), limits, own, token).await;
         assert_eq!(outcome.error.unwrap().message, "enough");
+        assert_eq!(outcome.calls.len(), 2, "only those that were made");
         let began = Instant::now();
         // The third one waited for its turn, and is never made.
         while host.heard.load(Ordering::Relaxed) < 2 {

@@ -90,6 +90,27 @@ export async function main(input: Input): Promise<unknown> {
     }
 }
 
+/// It gets what there is, and the agent reads that it was not what was promised; once, however often it was.
+#[test]
+fn an_answer_that_breaks_a_promise_is_noted() {
+    let upstream = Upstream::start();
+    let place = place(&[upstream.entry("notes", json!({}))]);
+    for sandbox in BOTH {
+        let mut agent = agent_of(&place, Era::Modern, sandbox, false);
+        let code = r#"
+import { lies } from "mcp-clients/notes";
+const both = await Promise.all([lies(), lies()]);
+console.log("after");
+both;"#;
+        let answer = run(&mut agent, Era::Modern, &program(code));
+        assert_eq!(answer["result"], json!([{"count": "many"}, {"count": "many"}]));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(answer["logs"], @r#"["note: notes.lies: `structuredContent` is not what `outputSchema` says: /count: wanted integer, found a string","after"]"#);
+        }
+        agent.end();
+    }
+}
+
 /// What is awaited together is under way together.
 #[test]
 fn parallel_calls_are_parallel() {

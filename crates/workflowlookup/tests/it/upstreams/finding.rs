@@ -81,7 +81,7 @@ fn a_tool_is_found_described_and_called() {
         assert!(found.get("notSearched").is_none(), "{found}");
 
         let summary = describe(&mut agent, json!({"id": "notes"}));
-        assert_eq!(summary["tools"], 10);
+        assert_eq!(summary["tools"], 11);
         assert_eq!(
             (&summary["transport"], &summary["sensitivity"]),
             (&json!("http"), &json!("low"))
@@ -91,7 +91,7 @@ fn a_tool_is_found_described_and_called() {
 
         let tools = describe(&mut agent, json!({"id": "notes", "detail": "tools"}));
         let first = json!({"name": "echo", "description": "Says a text back to who has sent it"});
-        assert_eq!((&tools["tools"][0], &tools["total"]), (&first, &json!(10)));
+        assert_eq!((&tools["tools"][0], &tools["total"]), (&first, &json!(11)));
 
         let schema =
             describe(&mut agent, json!({"id": "notes", "detail": "schema", "tool": "echo"}));

@@ -155,6 +155,11 @@ impl Tools {
             tool("asks", plain),
             tool("asks_twice", plain),
             tool("large", plain),
+            tool("lies", || {
+                let promised =
+                    json!({"type": "object", "properties": {"count": {"type": "integer"}}});
+                About { output_schema: Some(promised), ..plain() }
+            }),
             tool("destroys", || about(json!({"type": "object"}), json!({"destructiveHint": true}))),
             tool("harmless", || {
                 about(json!({"type": "object"}), json!({"destructiveHint": false}))
@@ -220,6 +225,10 @@ impl Host for Tools {
                     }
                     "breaks" => Outcome::BadParams("the moon is not full".to_owned()).into(),
                     "large" => said("0123456789".repeat(60_000)).into(),
+                    "lies" => {
+                        let structured = Some(json!({"count": "many"}));
+                        Outcome::Blocks { blocks: Vec::new(), structured, is_error: false }.into()
+                    }
                     "waits" => {
                         let own = Self { server: self.server(), state: Arc::clone(&self.state) };
                         Carried::Told(Box::new(move |finish| own.wait(finish)))
