@@ -58,7 +58,7 @@ fn test(effort: Effort) -> Result<(), String> {
     run(cargo().args(clippy))?;
     // Nothing else builds it before somebody wants to measure.
     let bench = ["check", "--all-targets", "--locked", "--manifest-path", "bench/Cargo.toml"];
-    run(cargo().args(bench))?;
+    run(cargo().args(bench).args(["--target-dir", "target"]))?;
     // Stopped when this function is left, whatever the tests come to.
     let cluster = postgres::start(&postgres)?;
     let mut tests = cargo();

@@ -6,8 +6,9 @@
 //! us ── one thread that spawns ──> guard (`watch`) ──> the command ──> its own children
 //! ```
 //!
-//! What a guard cannot do is outlive SIGKILL. Then we kill what it guarded (`left_behind`), as far as that has not left
-//! the guard's session. It holds back nobody who wants to get away, either: who may kill it, may leave.
+//! What a guard cannot do is outlive SIGKILL. Then, on Linux, we kill what it guarded (`left_behind`), as far as that has not
+//! left the guard's session. Where we are killed with it, nobody does: the command's input is closed, which tells a server to
+//! end. A guard holds back nobody who wants to get away, either: who may kill it, may leave.
 
 mod command;
 mod environment;

@@ -114,10 +114,12 @@ impl Running {
         let _ = self.into.send(message);
     }
 
-    /// Until it is gone.
-    pub(crate) async fn end(mut self) {
+    pub(crate) fn kill(&mut self) {
         // It may have ended already.
         let _ = self.child.start_kill();
+    }
+
+    pub(crate) async fn gone(mut self) {
         // Where the kernel does not let go of it, it is waited for in the background.
         let _ = timeout(GONE_WITHIN, self.child.wait()).await;
     }

@@ -4,6 +4,7 @@
 mod doing;
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use doing::{Doing, Done};
 const GRACE: Duration = Duration::from_millis(500);
 /// Longer than anybody is asked for.
 const LONG: Duration = Duration::from_secs(3_600);
+/// So many notes about calls are kept, beside the program's own lines.
+const NOTES_MAX: usize = 20;
 /// So many answers do not wait for others.
 const ANSWERS_AT_ONCE: usize = 16;
 /// What stands for the time of a call under way.
@@ -82,8 +85,10 @@ struct Run {
     doing: Doing,
     /// When the calls began, and the bytes of what each was called with.
     starts: Vec<(Instant, usize)>,
-    /// How many of the lines are about calls, and not the program's own.
-    noted: usize,
+    /// How many of the lines are the program's own; the others are about calls.
+    lines: usize,
+    /// It has said that it has ended, and with what.
+    ended: Option<Ended>,
     /// Of what calls were called with that are under way.
     bytes: usize,
     /// What the program has not been told yet.
@@ -117,7 +122,8 @@ impl Run {
             is_importing: false,
             doing,
             starts: Vec::new(),
-            noted: 0,
+            lines: 0,
+            ended: None,
             bytes: 0,
             answers: Vec::new(),
             over: 0,
@@ -152,22 +158,23 @@ impl Run {
                 done = self.doing.next() => self.done(done),
                 // Answers that come close together go together: each wakes the program, which costs as much as a call.
                 () = tokio::task::yield_now(), if !self.answers.is_empty() => self.answer(),
+                // What it has called before it ended has been begun by now.
+                () = ready(()), if self.ended.is_some() => break self.ended.take(),
                 mut out = self.running.next() => loop {
                     let Some(heard) = out else { break 'run None };
                     if let ControlFlow::Break(ended) = self.heard(heard, &way) {
                         break 'run Some(ended);
                     }
                     // Calls that were made together go out together.
-                    if !self.running.has_next() {
+                    if self.ended.is_some() || !self.running.has_next() {
                         break;
                     }
                     out = self.running.next().await;
                 },
             }
         };
-        // Those that never had their turn were not made.
-        let made = self.outcome.calls.len().saturating_sub(self.doing.waiting());
-        self.outcome.calls.truncate(made);
+        // Others never had their turn.
+        self.outcome.calls.truncate(self.doing.made());
         // What is under way hears of it before anything else is waited for.
         drop(self.doing);
         let ended = match ended {
@@ -214,20 +221,23 @@ impl Run {
     /// A line about a call, once.
     fn note(&mut self, note: &str) {
         let line = size::line(&format!("note: {note}"));
-        if self.outcome.logs.len() < self.limits.lines && !self.outcome.logs.contains(&line) {
+        let noted = self.outcome.logs.len() - self.lines;
+        if noted < NOTES_MAX && !self.outcome.logs.contains(&line) {
             self.host.line(&line);
             self.outcome.logs.push(line);
-            self.noted += 1;
         }
     }
 
     fn heard(&mut self, out: Out, way: &Way) -> ControlFlow<Ended> {
         let is_right = match out {
-            Out::Done(ended) => return ControlFlow::Break(self.ended(ended)),
+            Out::Done(ended) => {
+                self.ended = Some(self.checked(ended));
+                true
+            }
             Out::Line(line) => {
-                let said = self.outcome.logs.len().saturating_sub(self.noted);
-                let is_right = said < self.limits.lines;
-                if is_right && self.outcome.logs.len() < self.limits.lines {
+                let is_right = self.lines < self.limits.lines;
+                if is_right {
+                    self.lines += 1;
                     let line = size::line(&line);
                     self.host.line(&line);
                     self.outcome.logs.push(line);
@@ -253,7 +263,7 @@ impl Run {
         }
     }
 
-    fn ended(&self, ended: Ended) -> Ended {
+    fn checked(&self, ended: Ended) -> Ended {
         match ended {
             Ok(Some(json)) => size::check_result(&json, &self.limits).map(|()| Some(json)),
             Ok(None) => Ok(None),

@@ -137,9 +137,10 @@ impl Running {
     pub(crate) fn end(self) {
         match self.at {
             At::Thread(thread) => drop(thread),
-            At::Process(process) => {
+            At::Process(mut process) => {
+                process.kill();
                 tokio::spawn(async move {
-                    process.end().await;
+                    process.gone().await;
                     drop(self.turn);
                 });
             }

@@ -1,9 +1,10 @@
 //! The command below a guard: how it is started, and what is said where it cannot be.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -15,26 +16,40 @@ use super::task::Task;
 const CANNOT_RUN: u8 = 126;
 const NOT_THERE: u8 = 127;
 
-/// In a group of its own. It has our input and outputs; we have them no more. Where it cannot be started, that is said,
-/// and this is the status.
-pub(super) fn start(task: &Task) -> io::Result<Result<Pid, u8>> {
-    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+/// Runs what has no line `#!` at its start, as shells do it, and most who start servers.
+const SHELL: &str = "/bin/sh";
+
+/// In a group of its own. Where it cannot be started, that is said, and this is the status.
+///
+/// Nothing else is heard meanwhile: where the program is on a disk that does not answer, we wait with it.
+pub(super) fn start(task: &Task) -> Result<Pid, u8> {
     // For us too, who need few.
     open_files::allow(task.open_files);
-    let mut command = Command::new(&task.program);
-    command.args(&task.arguments).current_dir(&task.folder).process_group(0);
-    let child = match command.spawn() {
-        Ok(child) => Pid::from_child(&child),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "{}", reason(task, &error));
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
-            return Ok(Err(if is_missing { NOT_THERE } else { CANNOT_RUN }));
+    let started = match spawn(task, task.program.as_os_str(), None) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::NOEXEC) => {
+            spawn(task, SHELL.as_ref(), Some(task.program.as_os_str()))
         }
+        started => started,
     };
+    started.map(|child| Pid::from_child(&child)).map_err(|error| {
+        let _ = writeln!(io::stderr(), "{}", reason(task, &error));
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        if is_missing { NOT_THERE } else { CANNOT_RUN }
+    })
+}
+
+fn spawn(task: &Task, program: &OsStr, first: Option<&OsStr>) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(first).args(&task.arguments).current_dir(&task.folder).process_group(0).spawn()
+}
+
+/// The command has our input and outputs; we have them no more.
+pub(super) fn let_go() -> io::Result<()> {
+    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;
     rustix::stdio::dup2_stderr(&nothing)?;
-    Ok(Ok(child))
+    Ok(())
 }
 
 fn reason(task: &Task, error: &io::Error) -> String {
@@ -44,7 +59,6 @@ fn reason(task: &Task, error: &io::Error) -> String {
         Some(Errno::NOENT) if task.folder.is_dir() => {
             "the interpreter in its first line is not there, or it is for another system"
         }
-        Some(Errno::NOEXEC) => "it has no line `#!` at its start, or is for another machine",
         Some(Errno::ACCESS) => "it may not be executed where it is",
         Some(Errno::TOOBIG) => "its arguments and variables are too long",
         _ => {

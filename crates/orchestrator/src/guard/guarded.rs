@@ -22,6 +22,9 @@ pub struct Guarded {
     /// The guard, whose status is the command's.
     guard: tokio::process::Child,
     id: u32,
+    /// Whether it was looked for what a guard has left behind that was killed.
+    #[cfg(target_os = "linux")]
+    is_cleared: bool,
 }
 
 /// How a child came to its end.
@@ -38,7 +41,12 @@ pub enum Ended {
 impl Guarded {
     pub(super) fn new(guard: tokio::process::Child) -> Self {
         let id = guard.id().unwrap_or_default();
-        Self { guard, id }
+        Self {
+            guard,
+            id,
+            #[cfg(target_os = "linux")]
+            is_cleared: false,
+        }
     }
 
     /// The guard's process.
@@ -51,8 +59,9 @@ impl Guarded {
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         let status = self.guard.wait().await?;
         #[cfg(target_os = "linux")]
-        if status.signal().is_some() {
+        if status.signal().is_some() && !self.is_cleared {
             super::left_behind::kill(self.id).await;
+            self.is_cleared = true;
         }
         Ok(status)
     }

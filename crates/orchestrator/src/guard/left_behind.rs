@@ -1,9 +1,9 @@
-//! What a guard leaves behind that was killed: all who are in its session, which is named after the guard. The kernel gives
-//! its number to nobody else as long as one of them is there.
+//! What a guard leaves behind that was killed: all who are in its session, which has the guard's number. The kernel gives that
+//! to nobody else as long as one of them is there; so where a process has it, after the guard was waited for, none of them is.
 
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::processes;
 
@@ -21,10 +21,14 @@ pub(super) async fn kill(guard: u32) {
         }
         tokio::time::sleep(PAUSE).await;
     }
+    tracing::warn!("the guard {guard} was killed, and some of those that it guarded do not die");
 }
 
-/// How many there were. The dead count until somebody has waited for them.
+/// How many there were.
 fn kill_all(session: Pid) -> usize {
+    if processes::parent(session).is_some() {
+        return 0;
+    }
     processes::all().filter(|pid| kill_member(session, *pid).is_some()).count()
 }
 
@@ -34,10 +38,14 @@ fn kill_member(session: Pid, pid: Pid) -> Option<()> {
     if !is_member() {
         return None;
     }
-    let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let process = pidfd_open(pid, PidfdFlags::empty());
     // It is this process that is signalled, and nobody who got its number since.
     if !is_member() {
         return None;
     }
-    pidfd_send_signal(&process, Signal::KILL).ok()
+    match process {
+        Ok(process) => pidfd_send_signal(&process, Signal::KILL).ok(),
+        // Not every kernel has such a thing, or gives it to us.
+        Err(_) => kill_process(pid, Signal::KILL).ok(),
+    }
 }

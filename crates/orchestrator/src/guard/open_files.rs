@@ -26,7 +26,7 @@ pub(super) fn raise() -> Option<u64> {
     }
 }
 
-/// For this process and what it becomes.
+/// For this process and what it starts.
 pub(super) fn allow(open_files: Option<u64>) {
     if open_files.is_some() {
         let maximum = getrlimit(Resource::Nofile).maximum;

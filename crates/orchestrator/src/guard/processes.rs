@@ -14,9 +14,10 @@ pub(super) fn parent(pid: Pid) -> Option<Pid> {
     number(&stat(pid, 1)?)
 }
 
-/// Nothing, where it has none that we can see, as threads of the kernel.
+/// Of a process that is not dead. Nothing, where it has none that we can see, as threads of the kernel.
 pub(super) fn session(pid: Pid) -> Option<Pid> {
-    number(&stat(pid, 3)?)
+    let is_dead = matches!(stat(pid, 0)?.as_str(), "Z" | "X");
+    number(&stat(pid, 3)?).filter(|_| !is_dead)
 }
 
 pub(super) fn number(text: &str) -> Option<Pid> {

@@ -52,10 +52,14 @@ fn guard(task: &Task) -> io::Result<u8> {
     if getppid() != Some(parent) || signals.asked().is_some() {
         return Ok(FAILED);
     }
-    let mut family = match command::start(task)? {
+    let mut family = match command::start(task) {
         Ok(command) => Family::new(command),
         Err(status) => return Ok(status),
     };
+    if let Err(error) = command::let_go() {
+        end(&mut family, &signals, Some(Asked::AtOnce));
+        return Err(error);
+    }
     let asked = loop {
         if family.status().is_some() {
             break None;

@@ -41,6 +41,19 @@ async fn arguments_arrive_as_they_are() {
     assert_eq!(said(&command_line("sh", &args)).await, "<><a b><$HOME><--><-><ü\n>");
 }
 
+/// The kernel does not run it; whoever starts programs by a shell, or as one does, does.
+#[tokio::test]
+async fn a_script_needs_no_first_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    // By another process, as another test may start one meanwhile that has the file open.
+    let mut write = Command::new("sh");
+    write.args(["-c", r#"echo 'printf "<%s>" "$@"' > "$0" && chmod 755 "$0""#]).arg(&script);
+    assert!(write.status().unwrap().success());
+    let spawn = command_line(script.to_str().unwrap(), &["a b", "-"]);
+    assert_eq!(said(&spawn).await, "<a b><->");
+}
+
 /// Ours are many: those of this process and of the one that runs it. What the child sees is what the table says.
 #[test]
 fn the_environment_is_as_it_is_said() {

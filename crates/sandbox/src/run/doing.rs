@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
@@ -27,6 +28,7 @@ pub(super) struct Doing {
     /// How many calls are under way at a time; others wait.
     at_once: usize,
     waiting: VecDeque<(usize, Call)>,
+    made: Arc<AtomicUsize>,
     cancelled: CancellationToken,
     /// What is under way ends with the program.
     _ending: DropGuard,
@@ -47,6 +49,7 @@ impl Doing {
             calls: 0,
             at_once: at_once.max(1),
             waiting: VecDeque::new(),
+            made: Arc::default(),
             _ending: cancelled.clone().drop_guard(),
             cancelled,
         }
@@ -73,9 +76,9 @@ impl Doing {
         self.begin();
     }
 
-    /// How many calls wait for their turn: the last ones.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// How many calls were made: the first ones, for they begin in their order.
+    pub(super) fn made(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
     }
 
     fn begin(&mut self) {
@@ -83,13 +86,14 @@ impl Doing {
             && let Some((at, call)) = self.waiting.pop_front()
         {
             self.calls += 1;
-            let host = Arc::clone(&self.host);
+            let (host, made) = (Arc::clone(&self.host), Arc::clone(&self.made));
             self.under_way.push(Box::pin(async move {
                 if call.cancelled.is_cancelled() {
                     let message = "the program is over".to_owned();
                     let answer = Err(Thrown { kind: Kind::Cancelled, message, data: None });
                     return Done::Call { at, answer, took: Duration::ZERO };
                 }
+                made.fetch_add(1, Ordering::Relaxed);
                 let (began, tool) = (Instant::now(), call.tool.clone());
                 let answer = unbroken(async { host.call(call).await }).await.unwrap_or_else(|| {
                     let message = format!("calling `{tool}` failed; the log says more");

@@ -8,6 +8,7 @@ mod handed_in;
 mod holding;
 mod liars;
 mod memory;
+mod noting;
 mod programs;
 mod threads;
 mod world;
