@@ -111,7 +111,9 @@ impl Engine {
         let busy = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || {
             busy.flush();
-            busy.clock.stopped().is_some()
+            let is_stopped = busy.clock.stopped().is_some();
+            busy.was_busy.set(is_stopped);
+            is_stopped
         })));
         runtime.set_loader(Files(Rc::clone(&state)), Outside(Rc::clone(&state)));
         runtime.set_host_promise_rejection_tracker(Some(rejections::tracker(&state)));

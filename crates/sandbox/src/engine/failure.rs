@@ -278,6 +278,7 @@ pub(super) fn of_stop(state: &State) -> Option<Failure> {
             }
             let waits = match state.pending.borrow().len() {
                 0 => String::new(),
+                _ if state.was_busy.get() => String::new(),
                 1 => "; it waited for a call".to_owned(),
                 calls => format!("; it waited for {calls} calls"),
             };

@@ -59,6 +59,8 @@ pub(super) struct State {
     pub(super) importing: RefCell<Option<String>>,
     /// What the program is given.
     pub(super) input: RefCell<Option<Persistent<Value<'static>>>>,
+    /// Whether it was stopped in the middle of something, and not while it waited.
+    pub(super) was_busy: Cell<bool>,
     /// Whether its memory was full when it ended.
     pub(super) is_full: Cell<bool>,
     /// Files that the engine has read.
@@ -140,6 +142,7 @@ impl State {
             modules: RefCell::default(),
             importing: RefCell::default(),
             input: RefCell::default(),
+            was_busy: Cell::new(false),
             is_full: Cell::new(false),
             declared: RefCell::default(),
             made: RefCell::default(),
