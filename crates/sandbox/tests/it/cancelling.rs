@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sandbox::host::{Boxed, Call, Function, Host, Module};
+use sandbox::host::{Boxed, Call, Host, Module};
 use sandbox::{Kind, Limits, Program, Sandbox, Thrown};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{BOTH, Tools, children, sandbox};
+use crate::world::{BOTH, Tools, children, only, sandbox};
 
 /// To stop hangs only.
 const BOUND: Duration = Duration::from_secs(60);
@@ -102,9 +102,7 @@ struct Listening {
 
 impl Host for Listening {
     fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
-        let function = Function { name: "wait".to_owned(), tool: "wait".to_owned() };
-        let module = Module { server: "any".to_owned(), functions: vec![function] };
-        Box::pin(std::future::ready(Ok(module)))
+        only("wait")
     }
 
     fn call<'a>(&'a self, call: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
@@ -135,9 +133,7 @@ struct Cancelling(CancellationToken);
 
 impl Host for Cancelling {
     fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
-        let function = Function { name: "cancel".to_owned(), tool: "cancel".to_owned() };
-        let module = Module { server: "any".to_owned(), functions: vec![function] };
-        Box::pin(std::future::ready(Ok(module)))
+        only("cancel")
     }
 
     fn call<'a>(&'a self, call: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {

@@ -81,6 +81,13 @@ impl Host for Tools {
     }
 }
 
+/// A module with one function, whatever is imported.
+pub(crate) fn only(name: &str) -> Boxed<'static, Result<Module, String>> {
+    let function = Function { name: name.to_owned(), tool: name.to_owned() };
+    let module = Module { server: "any".to_owned(), functions: vec![function] };
+    Box::pin(std::future::ready(Ok(module)))
+}
+
 pub(crate) fn sandbox(mode: Mode) -> Sandbox {
     Sandbox::new(mode, child())
 }
