@@ -122,9 +122,12 @@ async fn a_call_is_made_while_the_program_is_busy() {
         let cancelled = CancellationToken::new();
         let host = Arc::new(Cancelling(cancelled.clone()));
         let program = "import { cancel } from 'mcp-clients/any'; cancel({}); for (;;);";
+        let began = Instant::now();
         let outcome = sandbox(mode).run(Program::of(program), patient(), host, cancelled).await;
         assert_eq!(outcome.error.unwrap().kind, Kind::Cancelled);
         assert_eq!(outcome.calls.len(), 1);
+        // At the end of its time it would be made as well.
+        assert!(began.elapsed() < BOUND / 2, "the call waited for the program");
     }
 }
 
