@@ -3,20 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::border::{In, Job, Out};
 use crate::outcome::{Failure, Kind};
-use crate::thread::GivenUp;
 use crate::{process, size, thread};
 
 /// How many programs run at a time; others wait.
 const AT_ONCE: usize = 16;
-/// How long a thread that was told to end is waited for, before the next program runs elsewhere.
-const PATIENCE: Duration = Duration::from_millis(100);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// How many of them on threads; others get processes. A thread cannot be ended, and the system's allocator keeps for itself
+/// what a program has filled there: with one, that is little, and whoever has one agent has one program at a time.
+const ON_THREADS: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -41,7 +39,7 @@ pub struct Sandbox {
     /// Our own program, which a process of a program's is.
     program: Arc<PathBuf>,
     turns: Arc<Semaphore>,
-    given_up: Arc<GivenUp>,
+    threads: Arc<Semaphore>,
     /// What a machine does not give is said once.
     is_unbounded: Arc<AtomicBool>,
 }
@@ -53,47 +51,30 @@ impl Sandbox {
             mode,
             program: Arc::new(program),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-            given_up: Arc::default(),
+            threads: Arc::new(Semaphore::new(ON_THREADS)),
             is_unbounded: Arc::default(),
         }
     }
 
-    /// How many programs should have ended and go on, on threads that nobody can end.
-    pub fn stuck(&self) -> usize {
-        self.given_up.count()
+    /// Whether no program runs, not even one that was told to end and goes on.
+    pub fn is_idle(&self) -> bool {
+        let (turns, threads) = (&self.turns, &self.threads);
+        turns.available_permits() == AT_ONCE && threads.available_permits() == ON_THREADS
     }
 
     /// Programs beyond so many wait for their turn, and their time begins with it.
     pub(crate) async fn start(&self, job: Job) -> Result<Running, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         let is_unbounded = Arc::clone(&self.is_unbounded);
-        // A thread cannot be ended. While one goes on that should not, others run where they can be.
-        let at = match self.mode {
-            Mode::Thread if !self.is_stuck().await => {
-                At::Thread(thread::start(job, &self.given_up)?)
-            }
-            Mode::Thread | Mode::Process => {
-                At::Process(Box::new(process::start(&self.program, &job).await?))
-            }
+        let thread = match self.mode {
+            Mode::Thread => Arc::clone(&self.threads).try_acquire_owned().ok(),
+            Mode::Process => None,
+        };
+        let at = match thread {
+            Some(place) => At::Thread(thread::start(job, place)?),
+            None => At::Process(Box::new(process::start(&self.program, &job).await?)),
         };
         Ok(Running { at, is_unbounded, turn })
-    }
-
-    /// One that has just been cancelled needs a moment.
-    async fn is_stuck(&self) -> bool {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match self.stuck() {
-                0 => return false,
-                threads if Instant::now() >= until => {
-                    tracing::warn!(
-                        "{threads} programs go on that should have ended; others run in processes of their own until then"
-                    );
-                    return true;
-                }
-                _ => tokio::time::sleep(LOOK_EVERY).await,
-            }
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! A program on a thread of this process. It ends by itself within its time, but for what the engine does in one go: such a
-//! thread is given up, and known until it ends after all.
+//! thread is given up, and keeps its place until it ends after all.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::border::{In, Job, Out};
@@ -13,30 +14,12 @@ use crate::engine::{self, Gone, Wire};
 use crate::outcome::{Failure, Kind};
 use crate::stack;
 
-/// Threads that were told to end and have not ended yet.
-#[derive(Default)]
-pub(crate) struct GivenUp(Mutex<Vec<Arc<AtomicBool>>>);
-
-impl GivenUp {
-    fn add(&self, has_ended: Arc<AtomicBool>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(has_ended);
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|has_ended| !has_ended.load(Ordering::Acquire));
-        threads.len()
-    }
-}
-
 pub(crate) struct Running {
     out: UnboundedReceiver<Vec<Out>>,
     /// What it said together.
     heard: std::vec::IntoIter<Out>,
     into: Option<Sender<In>>,
     cancelled: Arc<AtomicBool>,
-    has_ended: Arc<AtomicBool>,
-    given_up: Arc<GivenUp>,
 }
 
 struct Channels {
@@ -44,35 +27,23 @@ struct Channels {
     into: Receiver<In>,
 }
 
-/// Says so, however the thread ends.
-struct Ending(Arc<AtomicBool>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-pub(crate) fn start(job: Job, given_up: &Arc<GivenUp>) -> Result<Running, Failure> {
+pub(crate) fn start(job: Job, place: OwnedSemaphorePermit) -> Result<Running, Failure> {
     let stack = stack::bytes(&job)?;
     let (out, said) = unbounded_channel();
     let (into, received) = channel();
-    let (cancelled, has_ended) =
-        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let cancelled = Arc::new(AtomicBool::new(false));
     let running = Running {
         out: said,
         heard: Vec::new().into_iter(),
         into: Some(into),
         cancelled: Arc::clone(&cancelled),
-        has_ended: Arc::clone(&has_ended),
-        given_up: Arc::clone(given_up),
     };
     let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
     let started = thread.spawn(move || {
-        let ending = Ending(has_ended);
         let wire = Box::new(Channels { out: out.clone(), into: received });
         let ended = engine::run(job, wire, cancelled);
-        drop(ending);
+        // Whoever hears that it has ended finds its place free.
+        drop(place);
         // Nobody listens where it was given up.
         let _ = out.send(vec![Out::Done(ended)]);
     });
@@ -109,9 +80,6 @@ impl Drop for Running {
         self.cancelled.store(true, Ordering::Relaxed);
         // Whoever waits for an answer hears that none will come.
         self.into = None;
-        if !self.has_ended.load(Ordering::Acquire) {
-            self.given_up.add(Arc::clone(&self.has_ended));
-        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A thread that does not end: it is given up, and others run elsewhere as long as it goes on.
+//! The thread, which one program has at a time. Where it does not end it is given up, and others run elsewhere as long as it goes
+//! on.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,35 +20,53 @@ fn short() -> Limits {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_stopped_is_given_up() {
     let sandbox = sandbox(Mode::Thread);
-    let began = Instant::now();
     let outcome = run(&sandbox, Program::of(LONG), short()).await;
     assert_eq!(outcome.error.unwrap().kind, Kind::Timeout);
-    assert_eq!(sandbox.stuck(), 1, "after {:?}", began.elapsed());
+    assert!(!sandbox.is_idle(), "it does not take long here");
     // Another one, in a process, which can be ended.
     let outcome = run(&sandbox, Program::of(LONG), short()).await;
     assert_eq!(outcome.error.unwrap().kind, Kind::Timeout);
-    assert!(sandbox.stuck() <= 1, "it was no thread");
     let outcome = run(&sandbox, Program::of("6 * 7"), Limits::default()).await;
     assert_eq!(outcome.result.unwrap().get(), "42");
-    until_free(&sandbox).await;
+    until_idle(&sandbox).await;
     let outcome = run(&sandbox, Program::of("6 * 7"), Limits::default()).await;
     assert_eq!(outcome.result.unwrap().get(), "42");
 }
 
+/// Where processes are none: whether one is wanted shows.
+fn without_processes() -> Sandbox {
+    Sandbox::new(Mode::Thread, PathBuf::from("/nowhere"))
+}
+
+const NO_PROCESS: &str =
+    "there is no process for the program: No such file or directory (os error 2)";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn others_run_in_processes_until_it_ends() {
-    // Where processes are none: whether one is wanted shows.
-    let sandbox = Sandbox::new(Mode::Thread, PathBuf::from("/nowhere"));
+    let sandbox = without_processes();
     let plain = || run(&sandbox, Program::of("1"), Limits::default());
     assert_eq!(plain().await.result.unwrap().get(), "1");
     run(&sandbox, Program::of(LONG), short()).await;
-    let outcome = plain().await;
-    assert_eq!(
-        outcome.error.unwrap().message,
-        "there is no process for the program: No such file or directory (os error 2)"
-    );
-    until_free(&sandbox).await;
+    assert_eq!(plain().await.error.unwrap().message, NO_PROCESS);
+    until_idle(&sandbox).await;
     assert_eq!(plain().await.result.unwrap().get(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_at_a_time_has_the_thread() {
+    let sandbox = without_processes();
+    let waiting = "import { slow } from 'mcp-clients/tools'; await slow({ ms: 300 })";
+    let (first, second) = tokio::join!(
+        run(&sandbox, Program::of(waiting), Limits::default()),
+        run(&sandbox, Program::of("2"), Limits::default()),
+    );
+    assert_eq!(first.result.unwrap().get(), "{\"ms\":300}");
+    assert_eq!(second.error.unwrap().message, NO_PROCESS);
+    // Whoever has heard of the end of one finds the thread free for the next.
+    for number in 0..200 {
+        let outcome = run(&sandbox, Program::of(number.to_string()), Limits::default()).await;
+        assert_eq!(outcome.result.unwrap().get(), number.to_string());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,12 +75,12 @@ async fn what_goes_on_in_a_process_is_killed() {
     let endless = "Array.prototype.join.call({ length: 2 ** 53 - 1 }, '')";
     let outcome = run(&sandbox, Program::of(endless), short()).await;
     assert_eq!(outcome.error.unwrap().kind, Kind::Timeout);
-    assert_eq!(sandbox.stuck(), 0);
+    until_idle(&sandbox).await;
 }
 
-async fn until_free(sandbox: &Sandbox) {
+async fn until_idle(sandbox: &Sandbox) {
     let began = Instant::now();
-    while sandbox.stuck() > 0 {
+    while !sandbox.is_idle() {
         assert!(began.elapsed() < BOUND, "it goes on");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

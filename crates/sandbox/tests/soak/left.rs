@@ -23,7 +23,7 @@ impl Has {
     /// Once all that is about to end has ended.
     pub(crate) fn settled(sandbox: &Sandbox) -> Self {
         let began = Instant::now();
-        while sandbox.stuck() > 0 || children() > 0 || has_programs() {
+        while !sandbox.is_idle() || children() > 0 || has_programs() {
             assert!(began.elapsed() < BOUND, "programs go on");
             std::thread::sleep(Duration::from_millis(5));
         }

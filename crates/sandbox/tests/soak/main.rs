@@ -55,16 +55,13 @@ const fn scene(name: &'static str, mode: Mode, programs: usize, at_once: usize) 
     Scene { name, mode, programs, at_once, bombs: None }
 }
 
-/// On threads the allocator of the system keeps what was used, for the next ones: the less, the less is kept. Whether there is
-/// more of it each time shows all the same. Who wants it back has processes, which is what there is unless somebody says
-/// otherwise.
-const FEW: Option<usize> = Some(2 * 1024 * 1024);
 const ALL: Option<usize> = Some(64 * 1024 * 1024);
 
-const SCENES: [Scene; 6] = [
+const SCENES: [Scene; 7] = [
     scene("threads in a row", Mode::Thread, 1_000, 1),
     scene("threads at once", Mode::Thread, 500, 50),
-    Scene { bombs: FEW, ..scene("threads with bombs", Mode::Thread, 300, 50) },
+    Scene { bombs: ALL, ..scene("threads with bombs in a row", Mode::Thread, 24, 1) },
+    Scene { bombs: ALL, ..scene("threads with bombs at once", Mode::Thread, 24, 50) },
     scene("processes in a row", Mode::Process, 300, 1),
     scene("processes at once", Mode::Process, 200, 50),
     Scene { bombs: ALL, ..scene("processes with bombs", Mode::Process, 24, 50) },
@@ -100,8 +97,7 @@ fn a_scene_alone() {
     let runtime = Runtime::new().unwrap();
     let sandbox = sandbox(scene.mode);
     // What is made once is made now.
-    let bombs = scene.bombs.filter(|_| scene.mode == Mode::Thread);
-    runtime.block_on(play(&sandbox, Scene { programs: scene.programs / 3, bombs, ..scene }));
+    runtime.block_on(play(&sandbox, Scene { programs: scene.programs / 3, bombs: None, ..scene }));
     let before = Has::settled(&sandbox);
     runtime.block_on(play(&sandbox, scene));
     let after = Has::settled(&sandbox);
