@@ -149,7 +149,6 @@ impl Run {
                 biased;
                 () = &mut cancelled => break Some(Err(Failure::cancelled())),
                 () = &mut late => {
-                    tracing::warn!("a program did not notice that its time was up, and was given up");
                     let seconds = self.limits.time.as_secs_f64();
                     let message = format!("the program did not end within {seconds} s");
                     break Some(Err(Failure::new(Kind::Timeout, message)));

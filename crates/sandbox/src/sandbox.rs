@@ -40,6 +40,7 @@ pub struct Sandbox {
     program: Arc<PathBuf>,
     turns: Arc<Semaphore>,
     threads: Arc<Semaphore>,
+    last: Arc<thread::Last>,
     /// What a machine does not give is said once.
     is_unbounded: Arc<AtomicBool>,
 }
@@ -52,11 +53,12 @@ impl Sandbox {
             program: Arc::new(program),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             threads: Arc::new(Semaphore::new(ON_THREADS)),
+            last: Arc::default(),
             is_unbounded: Arc::default(),
         }
     }
 
-    /// Whether no program runs, not even one that was told to end and goes on.
+    /// Whether no program runs, not even one that was told to end and goes on on its thread.
     pub fn is_idle(&self) -> bool {
         let (turns, threads) = (&self.turns, &self.threads);
         turns.available_permits() == AT_ONCE && threads.available_permits() == ON_THREADS
@@ -71,7 +73,7 @@ impl Sandbox {
             Mode::Process => None,
         };
         let at = match thread {
-            Some(place) => At::Thread(thread::start(job, place)?),
+            Some(place) => At::Thread(thread::start(job, place, &self.last)?),
             None => At::Process(Box::new(process::start(&self.program, &job).await?)),
         };
         Ok(Running { at, is_unbounded, turn })

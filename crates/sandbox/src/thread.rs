@@ -1,11 +1,13 @@
 //! A program on a thread of this process. It ends by itself within its time, but for what the engine does in one go: such a
 //! thread is given up, and keeps its place until it ends after all.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -14,12 +16,20 @@ use crate::engine::{self, Gone, Wire};
 use crate::outcome::{Failure, Kind};
 use crate::stack;
 
+/// How long one that was told to end may go on without a word of it in the log.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The thread of the program before this one.
+pub(crate) type Last = Mutex<Option<JoinHandle<()>>>;
+
 pub(crate) struct Running {
     out: UnboundedReceiver<Vec<Out>>,
     /// What it said together.
     heard: std::vec::IntoIter<Out>,
     into: Option<Sender<In>>,
     cancelled: Arc<AtomicBool>,
+    /// There as long as its engine is.
+    place: Weak<OwnedSemaphorePermit>,
 }
 
 struct Channels {
@@ -27,8 +37,13 @@ struct Channels {
     into: Receiver<In>,
 }
 
-pub(crate) fn start(job: Job, place: OwnedSemaphorePermit) -> Result<Running, Failure> {
+pub(crate) fn start(
+    job: Job,
+    place: OwnedSemaphorePermit,
+    last: &Last,
+) -> Result<Running, Failure> {
     let stack = stack::bytes(&job)?;
+    let place = Arc::new(place);
     let (out, said) = unbounded_channel();
     let (into, received) = channel();
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -37,9 +52,17 @@ pub(crate) fn start(job: Job, place: OwnedSemaphorePermit) -> Result<Running, Fa
         heard: Vec::new().into_iter(),
         into: Some(into),
         cancelled: Arc::clone(&cancelled),
+        place: Arc::downgrade(&place),
     };
-    let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = last.take() {
+        // Its engine is gone, and all that it still does is to end. What it had of the allocator is there for this one only then.
+        let _ = before.join();
+    }
+    let thread = Builder::new().name("program".to_owned()).stack_size(stack);
     let started = thread.spawn(move || {
+        // A panic of the engine's lets go of it first, too.
+        let place = place;
         let wire = Box::new(Channels { out: out.clone(), into: received });
         let ended = engine::run(job, wire, cancelled);
         // Whoever hears that it has ended finds its place free.
@@ -47,9 +70,10 @@ pub(crate) fn start(job: Job, place: OwnedSemaphorePermit) -> Result<Running, Fa
         // Nobody listens where it was given up.
         let _ = out.send(vec![Out::Done(ended)]);
     });
-    started.map_err(|error| {
+    let started = started.map_err(|error| {
         Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
     })?;
+    *last = Some(started);
     Ok(running)
 }
 
@@ -80,6 +104,19 @@ impl Drop for Running {
         self.cancelled.store(true, Ordering::Relaxed);
         // Whoever waits for an answer hears that none will come.
         self.into = None;
+        let Ok(runtime) = Handle::try_current() else { return };
+        if self.place.strong_count() == 0 {
+            return;
+        }
+        let place = Weak::clone(&self.place);
+        runtime.spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            if place.strong_count() > 0 {
+                tracing::warn!(
+                    "a program was told to end and goes on; others get processes until it ends"
+                );
+            }
+        });
     }
 }
 

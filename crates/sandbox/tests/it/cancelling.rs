@@ -9,10 +9,7 @@ use sandbox::{Kind, Limits, Mode, Program, Sandbox, Thrown};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{BOTH, Tools, children, only, sandbox};
-
-/// To stop hangs only.
-const BOUND: Duration = Duration::from_secs(60);
+use crate::world::{BOTH, BOUND, Tools, only, sandbox, until_idle};
 
 /// What a program may be doing when it is cancelled.
 const BUSY: [&str; 5] = [
@@ -153,13 +150,9 @@ fn patient() -> Limits {
     Limits { time: BOUND, ..Limits::default() }
 }
 
-/// Neither threads nor processes, and plain programs run.
+/// And plain programs run.
 async fn until_nobody_is_left(sandbox: &Sandbox) {
-    let began = Instant::now();
-    while !sandbox.is_idle() || children() > 0 {
-        assert!(began.elapsed() < BOUND, "it goes on; there are {} processes", children());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_idle(sandbox).await;
     let token = CancellationToken::new();
     let outcome = sandbox.run(Program::of("6 * 7"), patient(), Arc::new(Tools), token).await;
     assert_eq!(outcome.result.unwrap().get(), "42");

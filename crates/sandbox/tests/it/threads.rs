@@ -2,16 +2,14 @@
 //! on.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sandbox::{Kind, Limits, Mode, Program, Sandbox};
 
-use crate::world::{child, run, sandbox};
+use crate::world::{child, run, sandbox, until_idle};
 
 /// The engine does this in one go, which takes it a few seconds.
 const LONG: &str = "Array.prototype.join.call({ length: 2 ** 26 }, '')";
-/// To stop hangs only.
-const BOUND: Duration = Duration::from_secs(120);
 
 fn short() -> Limits {
     Limits { time: Duration::from_millis(50), ..Limits::default() }
@@ -76,12 +74,4 @@ async fn what_goes_on_in_a_process_is_killed() {
     let outcome = run(&sandbox, Program::of(endless), short()).await;
     assert_eq!(outcome.error.unwrap().kind, Kind::Timeout);
     until_idle(&sandbox).await;
-}
-
-async fn until_idle(sandbox: &Sandbox) {
-    let began = Instant::now();
-    while !sandbox.is_idle() {
-        assert!(began.elapsed() < BOUND, "it goes on");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sandbox::host::{Boxed, Call, Function, Host, Module};
 use sandbox::{Kind, Limits, Mode, Outcome, Program, Sandbox, Thrown};
@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const BOTH: [Mode; 2] = [Mode::Thread, Mode::Process];
+
+/// To stop hangs only.
+pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
 /// What the one server has that programs may call.
 const TOOLS: [&str; 7] = ["echo", "fail", "json", "slow", "never", "ask", "panic"];
@@ -102,6 +105,15 @@ pub(crate) fn child() -> PathBuf {
 
 pub(crate) async fn run(sandbox: &Sandbox, program: Program, limits: Limits) -> Outcome {
     sandbox.run(program, limits, Arc::new(Tools), CancellationToken::new()).await
+}
+
+/// Until there are neither threads nor processes of programs.
+pub(crate) async fn until_idle(sandbox: &Sandbox) {
+    let began = Instant::now();
+    while !sandbox.is_idle() || children() > 0 {
+        assert!(began.elapsed() < BOUND, "it goes on; there are {} processes", children());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// How many processes we have started and that are there, dead ones that nobody has looked at included.

@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 
 use sandbox::Sandbox;
 
-use crate::world::children;
-
-/// To stop hangs only.
-const BOUND: Duration = Duration::from_secs(60);
+use crate::world::{BOUND, children};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Has {

@@ -11,6 +11,7 @@ mod left;
 mod world;
 
 use std::process::Command;
+use std::time::Duration;
 
 use left::Has;
 use sandbox::{Kind, Limits, Mode, Program, Sandbox};
@@ -47,24 +48,22 @@ struct Scene {
     /// How many programs, and how many of them at once.
     programs: usize,
     at_once: usize,
-    /// How much memory every third of them fills, if they do.
-    bombs: Option<usize>,
+    /// Whether every third of them fills its memory.
+    has_bombs: bool,
 }
 
 const fn scene(name: &'static str, mode: Mode, programs: usize, at_once: usize) -> Scene {
-    Scene { name, mode, programs, at_once, bombs: None }
+    Scene { name, mode, programs, at_once, has_bombs: false }
 }
-
-const ALL: Option<usize> = Some(64 * 1024 * 1024);
 
 const SCENES: [Scene; 7] = [
     scene("threads in a row", Mode::Thread, 1_000, 1),
     scene("threads at once", Mode::Thread, 500, 50),
-    Scene { bombs: ALL, ..scene("threads with bombs in a row", Mode::Thread, 24, 1) },
-    Scene { bombs: ALL, ..scene("threads with bombs at once", Mode::Thread, 24, 50) },
+    Scene { has_bombs: true, ..scene("threads with bombs in a row", Mode::Thread, 24, 1) },
+    Scene { has_bombs: true, ..scene("threads with bombs at once", Mode::Thread, 24, 50) },
     scene("processes in a row", Mode::Process, 300, 1),
     scene("processes at once", Mode::Process, 200, 50),
-    Scene { bombs: ALL, ..scene("processes with bombs", Mode::Process, 24, 50) },
+    Scene { has_bombs: true, ..scene("processes with bombs", Mode::Process, 24, 50) },
 ];
 
 #[test]
@@ -97,7 +96,10 @@ fn a_scene_alone() {
     let runtime = Runtime::new().unwrap();
     let sandbox = sandbox(scene.mode);
     // What is made once is made now.
-    runtime.block_on(play(&sandbox, Scene { programs: scene.programs / 3, bombs: None, ..scene }));
+    runtime.block_on(play(
+        &sandbox,
+        Scene { programs: scene.programs / 3, has_bombs: false, ..scene },
+    ));
     let before = Has::settled(&sandbox);
     runtime.block_on(play(&sandbox, scene));
     let after = Has::settled(&sandbox);
@@ -108,9 +110,9 @@ fn a_scene_alone() {
 async fn play(sandbox: &Sandbox, scene: Scene) {
     let mut runs = JoinSet::new();
     for at in 0..scene.programs {
-        let is_bomb = scene.bombs.is_some() && at % 3 == 0;
+        let is_bomb = scene.has_bombs && at % 3 == 0;
         let program = if is_bomb { BOMBS[at / 3 % BOMBS.len()] } else { PLAIN[at % PLAIN.len()] };
-        let (sandbox, limits) = (sandbox.clone(), limits(scene.bombs.filter(|_| is_bomb)));
+        let (sandbox, limits) = (sandbox.clone(), limits());
         runs.spawn(async move {
             let outcome = run(&sandbox, Program::of(program), limits).await;
             let kind = outcome.error.as_ref().map(|error| error.kind);
@@ -124,7 +126,6 @@ async fn play(sandbox: &Sandbox, scene: Scene) {
 }
 
 /// Time enough on a slow machine.
-fn limits(memory: Option<usize>) -> Limits {
-    let limits = Limits { time: std::time::Duration::from_secs(120), ..Limits::default() };
-    Limits { memory: memory.unwrap_or(limits.memory), ..limits }
+fn limits() -> Limits {
+    Limits { time: Duration::from_secs(120), ..Limits::default() }
 }

@@ -13,7 +13,7 @@ const HEADING: &str = "Programs of agents";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct CodeOptions {
-    /// Where they run: each in a process of its own that can open nothing, or one at a time on a thread of this one; otherwise `process`
+    /// Where they run: each in a process of its own that can open nothing, or on the one thread for them in this one (who finds it taken gets a process); otherwise `process`
     #[arg(long, value_name = "WHERE", value_enum)]
     sandbox: Option<Where>,
     /// Memory of each; otherwise 64MiB

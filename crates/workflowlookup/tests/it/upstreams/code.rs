@@ -1,6 +1,8 @@
 //! Programs of agents: what they call, what comes back, and what happens on the way.
 
+use std::fs;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -11,6 +13,8 @@ use crate::agent::{Agent, Era};
 use crate::transcripts::Process;
 
 const NAME: &str = "execute_mcp_code";
+/// To stop hangs only.
+const BOUND: Duration = Duration::from_secs(60);
 const BOTH: [&str; 2] = ["thread", "process"];
 
 fn program(code: &str) -> Value {
@@ -324,6 +328,30 @@ fn a_program_tells_how_far_it_is_and_can_be_taken_back() {
         assert_eq!(answer["result"], 42);
         agent.end();
     }
+}
+
+/// A thread that cannot be ended goes on until its process ends.
+#[test]
+fn the_log_tells_of_a_program_that_goes_on() {
+    let upstream = Upstream::start();
+    let place = place(&[upstream.entry("notes", json!({}))]);
+    let log = place.project().join("log");
+    let mut command = place.command(&["serve", "--sandbox", "thread"]);
+    command.stderr(fs::File::create(&log).unwrap());
+    let mut agent = Agent::connect(Process::spawn(command), Era::Modern, json!({}));
+    // The engine does this in one go.
+    let mut endless = program("Array.prototype.join.call({ length: 2 ** 53 - 1 }, '')");
+    endless["maxRuntimeMs"] = json!(50);
+    let ended = run(&mut agent, Era::Modern, &endless);
+    assert_eq!(ended["error"]["message"], "the program did not end within 0.05 s");
+    let told = "a program was told to end and goes on; others get processes until it ends";
+    let began = Instant::now();
+    while !fs::read_to_string(&log).unwrap().contains(told) {
+        assert!(began.elapsed() < BOUND, "{}", fs::read_to_string(&log).unwrap());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(run(&mut agent, Era::Modern, &program("6 * 7"))["result"], 42);
+    agent.end();
 }
 
 /// A program that a client gives up on by going away does not go on.
