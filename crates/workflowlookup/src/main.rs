@@ -1,18 +1,5 @@
-//! The binary: arguments in, an exit status out. What a command does is in `cli/`, one file each; what
-//! an answer is, in `app`.
+//! The binary. All of it is in the library beside it, which is compiled while what it uses still is.
 
-mod cli;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    // Before all else: a guard is started with every upstream, and does nothing but wait.
-    if let Some(status) = orchestrator::guard::run_if_asked() {
-        return status;
-    }
-    // The process of an agent's program.
-    if let Some(status) = sandbox::child::run_if_asked() {
-        return status;
-    }
-    cli::run()
+fn main() -> std::process::ExitCode {
+    workflowlookup::main()
 }
