@@ -161,32 +161,38 @@ fn progress_and_cancellation_go_through() {
     }
 }
 
-/// A server in the old way over pipes. It ends in the middle of a call, and is started again for the next.
+/// A server in the old way over pipes. It ends in the middle of a call, and is started again for the next. It reads on while it
+/// waits for an answer to its question; `heard` is answered when it has that and was told that `asks` is taken back.
 const SCRIPT: &str = r#"
 id() { printf '%s' "$1" | sed 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/'; }
+said() { printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$1" "$2"; }
+tell() { if [ -n "$waits" ] && [ -n "$word" ] && [ -n "$taken_back" ]; then said "$waits" "$word"; fi; }
 while IFS= read -r line; do
     case "$line" in
         *'"method":"initialize"'*)
             printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}}\n' "$(id "$line")";;
         *'"method":"tools/list"'*)
-            printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"dies","inputSchema":{"type":"object"}},{"name":"asks","inputSchema":{"type":"object"}},{"name":"lives","inputSchema":{"type":"object"}},{"name":"old","inputSchema":{"type":"object"}}]}}\n' "$(id "$line")";;
+            printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"dies","inputSchema":{"type":"object"}},{"name":"asks","inputSchema":{"type":"object"}},{"name":"lives","inputSchema":{"type":"object"}},{"name":"old","inputSchema":{"type":"object"}},{"name":"heard","inputSchema":{"type":"object"}}]}}\n' "$(id "$line")";;
         *'"method":"resources/read"'*)
             printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"note:z"}}}\n' "$(id "$line")";;
         *'"name":"dies"'*) exit 3;;
-        *'"name":"lives"'*)
-            printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"alive"}]}}\n' "$(id "$line")";;
+        *'"name":"lives"'*) said "$(id "$line")" alive;;
         *'"name":"old"'*)
             printf '{"jsonrpc":"2.0","id":%s,"result":{"toolResult":{"x":1}}}\n' "$(id "$line")";;
+        *'"name":"heard"'*)
+            waits=$(id "$line"); tell;;
+        *'"method":"notifications/cancelled"'*'"requestId":'"$call"[,}]*)
+            taken_back=1; tell;;
         *'"name":"asks"'*)
             call=$(id "$line")
-            printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
-            IFS= read -r answer
-            case "$answer" in
+            printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n';;
+        *'"id":"q1"'*)
+            case "$line" in
                 *accept*) word=accepted;;
                 *decline*) word=declined;;
                 *) word=cancelled;;
             esac
-            printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}\n' "$call" "$word";;
+            said "$call" "$word"; tell;;
         *'"id":'*)
             printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$(id "$line")";;
     esac

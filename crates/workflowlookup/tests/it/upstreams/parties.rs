@@ -25,9 +25,9 @@ while IFS= read -r line; do
         *'"name":"waits"'*) waiting=$(id "$line"); : > "$MARK";;
         *'"name":"asks"'*)
             call=$(id "$line")
-            printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
-            IFS= read -r answer
-            case "$answer" in
+            printf '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n';;
+        *'"id":"q1"'*)
+            case "$line" in
                 *accept*) word=accepted;;
                 *decline*) word=declined;;
                 *) word=cancelled;;
