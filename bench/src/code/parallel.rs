@@ -1,9 +1,10 @@
-//! A hundred calls at once, by one program and by the orchestrator itself: the same server, the same runtime, and the program's
-//! whole life is in its time. Both have as many of them under way at a time as a program may.
+//! A hundred calls at once, by one program and by the orchestrator itself: the same server, the same runtime, and the program is read,
+//! run and ended in its time. Both have as many of them under way at a time as a program may, and each comes after a pause, as from an
+//! agent that reads what it got: in it our server gets the process or the thread of the next program ready.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use orchestrator::code::Tools;
 use orchestrator::{AskedBy, Call, Orchestrator, Party};
@@ -18,6 +19,7 @@ use crate::table::{Details, Limit, Row, Unit, median};
 use crate::upstreams::{TEXT, World, entry, id};
 
 const CALLS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
     let mut real = entry(programs, &id(0));
@@ -89,14 +91,15 @@ struct Times([Vec<f64>; 3]);
 impl Times {
     fn of(tool: &Tool, programs: &Programs, folder: &Path) -> Self {
         let world = World::of(programs, folder, std::iter::once(tool.entry.clone()));
-        let [process, thread] =
-            [Mode::Process, Mode::Thread].map(|mode| Sandbox::new(mode, programs.product.clone()));
+        let [process, thread] = [Mode::Process, Mode::Thread]
+            .map(|mode| Sandbox::ready(mode, programs.product.clone()));
         let mut times = [const { Vec::new() }; 3];
         // The first round connects and warms up, and does not count.
         for round in 0..=tool.rounds {
             for turn in 0..times.len() {
                 let at = (round + turn) % times.len();
                 let orchestrator = world.orchestrator.clone();
+                std::thread::sleep(PAUSE);
                 // In a task, as a server does it.
                 let tool_of_it = tool.clone();
                 let task = match at {

@@ -1,27 +1,30 @@
 //! What goes over the border between a program and who runs it. The same messages whether the program runs on a thread of ours or
 //! in a process of its own, where each is one line of JSON.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::limits::Limits;
 use crate::outcome::{Failure, Kind};
-use crate::program::Program;
 
 /// How many modules of the other side a program may ask for.
 pub(crate) const IMPORTS_MAX: usize = 100;
 /// The longest specifier that is asked for.
 pub(crate) const SPECIFIER_BYTES_MAX: usize = 300;
 
-/// What is run, and within what.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Job {
-    pub(crate) program: Program,
+/// What a program runs in, which can be there before the program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Room {
     pub(crate) limits: Limits,
-    /// How much of its time is left when it begins.
-    pub(crate) time: Duration,
+    /// Bytes of its thread's stack.
+    pub(crate) stack: usize,
+}
+
+impl Room {
+    /// Whether a program can have it that needs `other`.
+    pub(crate) fn does_for(&self, other: &Self) -> bool {
+        self.limits == other.limits && self.stack >= other.stack
+    }
 }
 
 /// From the program.

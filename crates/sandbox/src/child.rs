@@ -1,4 +1,4 @@
-//! The process that a program runs in: our own binary, called with one word. It takes its bounds upon itself before it looks at
+//! The process that a program runs in: our own binary, called with one word. It takes its bounds upon itself before it is given
 //! the program, and speaks by lines over its standard input and output.
 
 mod bounds;
@@ -8,12 +8,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
 
-use crate::border::{Ended, Job, Out};
+use crate::border::{Out, Room};
 use crate::engine;
 use crate::limits::Limits;
 use crate::outcome::{Failure, Kind};
-use crate::stack;
+use crate::program::Program;
 use lines::Lines;
 
 /// The word that makes our binary such a process.
@@ -27,34 +28,30 @@ pub fn run_if_asked() -> Option<ExitCode> {
 
 fn run() -> ExitCode {
     let mut lines = Lines::new();
-    let Some(job) = lines.job() else { return ExitCode::FAILURE };
-    let ended = match bounded(job, lines) {
-        Ok(ended) => ended,
-        Err(why) => Err(Failure::new(Kind::Memory, why)),
-    };
-    match say(&[Out::Done(ended)]) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-fn bounded(job: Job, lines: Lines) -> Result<Ended, String> {
-    let stack = match stack::bytes(&job) {
-        Ok(stack) => stack,
-        Err(failure) => return Ok(Err(failure)),
-    };
-    let mut missing = bounds::before(&job.limits, stack);
-    let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
+    let Some(room) = lines.read::<Room>() else { return ExitCode::FAILURE };
+    let mut missing = bounds::before(&room.limits, room.stack);
+    let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(room.stack);
     let running = thread.spawn(move || {
         missing.extend(bounds::after());
         if !missing.is_empty() && say(&[Out::Unbounded(missing.join(", "))]).is_err() {
-            return Err(Failure::new(Kind::Cancelled, "nobody listens"));
+            return;
         }
-        engine::run(job, Box::new(lines), Arc::new(AtomicBool::new(false)))
+        // All that can be done before there is a program.
+        let fresh = engine::Fresh::new();
+        // Whoever started us may have no program for us.
+        let Some(program) = lines.read::<Program>() else { return };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let ended = engine::run(fresh, &program, &room.limits, Box::new(lines), cancelled);
+        // Where nobody listens, it is over as well.
+        let _ = say(&[Out::Done(ended)]);
     });
-    let running =
-        running.map_err(|error| format!("there is no thread for the program: {error}"))?;
-    running.join().map_err(|_| "the program broke its engine".to_owned())
+    let why = match running.map(JoinHandle::join) {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(_)) => "the program broke its engine".to_owned(),
+        Err(error) => format!("there is no thread for the program: {error}"),
+    };
+    let _ = say(&[Out::Done(Err(Failure::new(Kind::Memory, why)))]);
+    ExitCode::FAILURE
 }
 
 /// For tests of what is left to a process: its limits and its files are given up.

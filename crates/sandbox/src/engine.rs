@@ -23,10 +23,13 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Runt
 use serde_json::value::RawValue;
 use typescript::VALUE_NAME;
 
-use crate::border::{Ended, In, Job};
+use crate::border::{Ended, In};
+use crate::limits::Limits;
 use crate::outcome::Failure;
+use crate::program::Program;
 use failure::{Why, of_memory, of_stop};
 use modules::{Files, Outside};
+use prelude::Language;
 use scripts::Scripts;
 use state::State;
 pub(crate) use state::{Gone, Wire};
@@ -57,25 +60,35 @@ const LAST_WORDS: usize = 1024 * 1024;
 const NO_VALUE: &str = "the program has no value: no function `main`, no default export, and its last statement is no expression";
 const NOT_LAST: &str = "the program calls `main` itself, and its last statement is no expression; return from `main` and leave the call to us";
 
+/// An engine that has seen no program yet. It goes to one, and to no other.
+pub(crate) struct Fresh {
+    // In this order they go, if no program comes.
+    language: Language,
+    context: Context,
+    runtime: Runtime,
+}
+
+impl Fresh {
+    pub(crate) fn new() -> rquickjs::Result<Self> {
+        let runtime = Runtime::new()?;
+        let context = Context::custom::<Intrinsics>(&runtime)?;
+        let language = context.with(|ctx| Language::prepare(&ctx))?;
+        Ok(Self { language, context, runtime })
+    }
+}
+
 /// Runs a program to its end.
-pub(crate) fn run(job: Job, wire: Box<dyn Wire>, cancelled: Arc<AtomicBool>) -> Ended {
-    let Job { program, limits, time } = job;
-    let scripts = Scripts::read(&program)?;
-    let state = Rc::new(State::new(limits, time, scripts, wire, cancelled));
-    let engine = Engine::new(state).map_err(|_| of_memory(&limits))?;
-    let told = |why: Why| engine.context.with(|ctx| why.told(&ctx, &engine.state));
-    // The compiler of the engine does not always survive the end of memory. The size of what it gets is bounded.
-    engine.context.with(|ctx| prepare(&ctx, &engine.state)).map_err(|why| {
-        // What nobody has thrown while files were read is wrong with them.
-        told(why).while_reading()
-    })?;
-    let most = engine.used().saturating_add(limits.memory);
-    engine.runtime.set_memory_limit(most);
-    let ended = engine.go(program.input.as_deref());
-    let left = most.saturating_sub(engine.used());
-    engine.state.is_full.set(left < FULL.max(limits.memory / FULL_PART));
-    engine.runtime.set_memory_limit(most.saturating_add(LAST_WORDS));
-    ended.map_err(told)
+pub(crate) fn run(
+    fresh: rquickjs::Result<Fresh>,
+    program: &Program,
+    limits: &Limits,
+    wire: Box<dyn Wire>,
+    cancelled: Arc<AtomicBool>,
+) -> Ended {
+    let scripts = Scripts::read(program)?;
+    let fresh = fresh.map_err(|_| of_memory(limits))?;
+    let state = |language| State::new(*limits, scripts, wire, cancelled, language);
+    Engine::new(fresh, state).run(program.input.as_deref())
 }
 
 struct Engine {
@@ -105,8 +118,9 @@ impl Drop for Cleared {
 type Kept = Persistent<Value<'static>>;
 
 impl Engine {
-    fn new(state: Rc<State>) -> rquickjs::Result<Self> {
-        let runtime = Runtime::new()?;
+    fn new(fresh: Fresh, state: impl FnOnce(Language) -> State) -> Self {
+        let Fresh { language, context, runtime } = fresh;
+        let state = Rc::new(state(language));
         runtime.set_max_stack_size(state.limits.stack);
         let busy = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -117,8 +131,25 @@ impl Engine {
         })));
         runtime.set_loader(Files(Rc::clone(&state)), Outside(Rc::clone(&state)));
         runtime.set_host_promise_rejection_tracker(Some(rejections::tracker(&state)));
-        let context = Context::custom::<Intrinsics>(&runtime)?;
-        Ok(Self { state: Cleared(state), context, runtime })
+        Self { state: Cleared(state), context, runtime }
+    }
+
+    fn run(&self, input: Option<&RawValue>) -> Ended {
+        let told = |why: Why| self.context.with(|ctx| why.told(&ctx, &self.state));
+        // The compiler of the engine does not always survive the end of memory. The size of what it gets is bounded.
+        self.context.with(|ctx| prepare(&ctx, &self.state)).map_err(|why| {
+            // What nobody has thrown while files were read is wrong with them.
+            told(why).while_reading()
+        })?;
+        let memory = self.state.limits.memory;
+        let most = self.used().saturating_add(memory);
+        self.runtime.set_memory_limit(most);
+        self.go(input).map_err(|why| {
+            let left = most.saturating_sub(self.used());
+            self.state.is_full.set(left < FULL.max(memory / FULL_PART));
+            self.runtime.set_memory_limit(most.saturating_add(LAST_WORDS));
+            told(why)
+        })
     }
 
     /// Bytes that the engine uses.
@@ -221,7 +252,6 @@ impl Engine {
 /// What a program finds when it begins.
 fn prepare(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<(), Why> {
     let failed = |error: rquickjs::Error| Why::of(ctx, &error);
-    prelude::set(ctx, state).map_err(failed)?;
     console::set(ctx, state).map_err(failed)?;
     timers::set(ctx, state).map_err(failed)?;
     modules::declare_all(ctx, state).map_err(failed)

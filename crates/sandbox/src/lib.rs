@@ -24,11 +24,10 @@ pub use sandbox::{Mode, Sandbox};
 
 /// Reads a program without running it: the files that it imports and does not have, or what is wrong with it.
 pub fn read(program: &Program) -> Result<Vec<String>, Failure> {
-    let limits = Limits::default();
-    let job = border::Job { program: program.clone(), limits, time: limits.time };
-    let stack = stack::bytes(&job)?;
+    let stack = stack::bytes(program, &Limits::default())?;
+    let program = program.clone();
     let broken = || Failure::new(Kind::Memory, "there is no thread to read the program on");
     let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(stack);
-    let reading = thread.spawn(move || engine::read(&job.program)).map_err(|_| broken())?;
+    let reading = thread.spawn(move || engine::read(&program)).map_err(|_| broken())?;
     reading.join().map_err(|_| broken())?
 }

@@ -1,20 +1,24 @@
-//! A program in a process of its own: our own binary, which gives up what it could do before it reads the program. It can be ended at
-//! any time, whatever it does.
+//! A program in a process of its own: our own binary, which gives up what it could do before it is given the program. It can be ended
+//! at any time, whatever it does.
 
+use std::fmt::Display;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-use crate::border::{In, Job, Out};
+use crate::border::{In, Out, Room};
 use crate::child::WORD;
 use crate::outcome::{Failure, Kind};
+use crate::program::Program;
 
 /// What it is called in a list of processes.
 const NAME: &str = "workflowlookup";
@@ -27,6 +31,64 @@ const MESSAGES_AT_ONCE: usize = 64;
 /// How long it may take to be gone: to end once it has closed its output, or to die once it is killed.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 
+/// Where processes come from.
+pub(crate) struct Processes {
+    /// Our own program.
+    program: PathBuf,
+    /// One for the next program.
+    waiting: Mutex<Option<Waiting>>,
+    /// Whoever starts it.
+    starting: tokio::sync::Mutex<()>,
+}
+
+impl Processes {
+    pub(crate) fn new(program: PathBuf) -> Self {
+        Self { program, waiting: Mutex::default(), starting: tokio::sync::Mutex::default() }
+    }
+
+    pub(crate) async fn run(&self, room: Room, program: &Program) -> Result<Running, Failure> {
+        let waiting = self.waiting().take_if(|waiting| waiting.is_for(&room));
+        let waiting = match waiting {
+            Some(waiting) => waiting,
+            None => Waiting::start(&self.program, room).await?,
+        };
+        Ok(waiting.run(program))
+    }
+
+    /// Gets the process of the next program ready; whether it was not.
+    pub(crate) async fn prepare(&self, room: Room) -> bool {
+        // Programs that end together have one that comes next.
+        let Ok(_starting) = self.starting.try_lock() else { return false };
+        if self.waiting().as_mut().is_some_and(|waiting| waiting.is_for(&room)) {
+            return false;
+        }
+        let Ok(started) = Waiting::start(&self.program, room).await else { return false };
+        self.waiting().replace(started);
+        true
+    }
+
+    /// Lets go of one that nothing has come for in this long; whether there is none any more.
+    pub(crate) fn forget(&self, after: Duration) -> bool {
+        let mut waiting = self.waiting();
+        waiting.take_if(|waiting| waiting.since.elapsed() >= after);
+        waiting.is_none()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One that has no program yet.
+struct Waiting {
+    room: Room,
+    since: Instant,
+    child: Child,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: Option<ChildStderr>,
+}
+
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -36,49 +98,69 @@ pub(crate) struct Running {
     line_max: usize,
 }
 
-pub(crate) async fn start(program: &Path, job: &Job) -> Result<Running, Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(Kind::Memory, format!("there is no process for the program: {error}"))
-    };
-    let mut command = Command::new(program);
-    command.arg0(NAME).arg(WORD).env_clear().kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(&error))?;
-    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(mut stdin), Some(stdout), stderr) = pipes else {
-        return Err(failed(&"it has no pipes"));
-    };
-    let mut first = serde_json::to_vec(job).map_err(|error| failed(&error))?;
-    first.push(b'\n');
-    let (into, mut messages) = unbounded_channel::<In>();
-    // It may take its time to read; nobody waits for that here. When it is gone, writing fails.
-    tokio::spawn(async move {
-        let (mut lines, mut waiting) = (first, Vec::new());
-        loop {
-            if stdin.write_all(&lines).await.is_err() || stdin.flush().await.is_err() {
-                return;
+impl Waiting {
+    async fn start(program: &Path, room: Room) -> Result<Self, Failure> {
+        let failed = |error: &dyn Display| {
+            Failure::new(Kind::Memory, format!("there is no process for the program: {error}"))
+        };
+        let mut command = Command::new(program);
+        command.arg0(NAME).arg(WORD).env_clear().kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| failed(&error))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), stderr) = pipes else {
+            return Err(failed(&"it has no pipes"));
+        };
+        // There is room for it in every pipe. Where it is gone already, it says so later.
+        let _ = stdin.write_all(&line(&room)).await;
+        Ok(Self { room, since: Instant::now(), child, stdin, stdout, stderr })
+    }
+
+    /// Whether a program can have it that needs such a room.
+    fn is_for(&mut self, room: &Room) -> bool {
+        self.room.does_for(room) && matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn run(self, program: &Program) -> Running {
+        let Self { room, since: _, child, mut stdin, stdout, stderr } = self;
+        let first = line(program);
+        let (into, mut messages) = unbounded_channel::<In>();
+        // It may take its time to read; nobody waits for that here. When it is gone, writing fails.
+        tokio::spawn(async move {
+            let (mut lines, mut waiting) = (first, Vec::new());
+            loop {
+                if stdin.write_all(&lines).await.is_err() || stdin.flush().await.is_err() {
+                    return;
+                }
+                // One large answer is no reason to keep so much.
+                lines.clear();
+                lines.shrink_to(BESIDE);
+                // What waits together goes together.
+                if messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await == 0 {
+                    return;
+                }
+                for message in waiting.drain(..) {
+                    lines.extend(line(&message));
+                }
             }
-            // One large answer is no reason to keep so much.
-            lines.clear();
-            lines.shrink_to(BESIDE);
-            // What waits together goes together.
-            if messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await == 0 {
-                return;
-            }
-            for message in waiting.drain(..) {
-                lines.extend(serde_json::to_vec(&message).unwrap_or_default());
-                lines.push(b'\n');
-            }
+        });
+        Running {
+            child,
+            stdout: BufReader::new(stdout),
+            stderr,
+            into,
+            line: Vec::new(),
+            line_max: room.limits.memory.saturating_add(BESIDE),
         }
-    });
-    Ok(Running {
-        child,
-        stdout: BufReader::new(stdout),
-        stderr,
-        into,
-        line: Vec::new(),
-        line_max: job.limits.memory.saturating_add(BESIDE),
-    })
+    }
+}
+
+/// As it is sent.
+fn line(message: &impl Serialize) -> Vec<u8> {
+    // None of ours has anything in it that is no JSON.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 impl Running {

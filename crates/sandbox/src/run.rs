@@ -14,13 +14,13 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use crate::border::{Ended, IMPORTS_MAX, In, Job, Out, SPECIFIER_BYTES_MAX};
+use crate::border::{Ended, IMPORTS_MAX, In, Out, Room, SPECIFIER_BYTES_MAX};
 use crate::host::{Call, Clock, Host, Module, Notes};
 use crate::limits::Limits;
 use crate::outcome::{Called, Failure, Kind, Outcome};
 use crate::program::Program;
 use crate::sandbox::{Running, Sandbox};
-use crate::size;
+use crate::{size, stack};
 use doing::{Doing, Done};
 
 /// How long a program may take to notice that its time is up, before it is ended from outside.
@@ -29,8 +29,9 @@ const GRACE: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(3_600);
 /// So many notes about calls are kept, beside the program's own lines.
 const NOTES_MAX: usize = 20;
-/// So many answers do not wait for others.
+/// So many answers do not wait for others, nor does one for longer than this.
 const ANSWERS_AT_ONCE: usize = 16;
+const ANSWER_WITHIN: Duration = Duration::from_millis(1);
 /// What stands for the time of a call under way.
 const UNDER_WAY: u64 = u64::MAX;
 
@@ -48,11 +49,14 @@ impl Sandbox {
         }
         let limits = limits.within_reason();
         let files = program.files.iter().map(|file| file.name.clone()).collect();
-        let job = Job { program, limits, time: limits.time };
+        let room = match stack::bytes(&program, &limits) {
+            Ok(stack) => Room { limits, stack },
+            Err(failure) => return Outcome::failed(failure),
+        };
         let running = tokio::select! {
             biased;
             () = cancelled.cancelled() => return Outcome::failed(Failure::cancelled()),
-            started = self.start(job) => match started {
+            started = self.start(room, program) => match started {
                 Ok(running) => running,
                 Err(failure) => return Outcome::failed(failure),
             },
@@ -91,8 +95,9 @@ struct Run {
     ended: Option<Ended>,
     /// Of what calls were called with that are under way.
     bytes: usize,
-    /// What the program has not been told yet.
+    /// What the program has not been told yet, and since when.
     answers: Vec<In>,
+    answered: Instant,
     over: usize,
     deadline: Instant,
     /// How many people are asked, and since when.
@@ -126,6 +131,7 @@ impl Run {
             ended: None,
             bytes: 0,
             answers: Vec::new(),
+            answered: Instant::now(),
             over: 0,
             deadline: Instant::now() + limits.time + GRACE,
             held: 0,
@@ -137,12 +143,19 @@ impl Run {
         let (clock, mut holds) = unbounded_channel();
         let (notes, mut noted) = unbounded_channel();
         let way = Way { clock: Clock(clock), notes: Notes(notes) };
-        // Both are made once, and not for every message: each takes its place among those that wait.
+        // All are made once, and not for every message: each takes its place among those that wait.
         let mut cancelled = pin!(self.cancelled.clone().cancelled_owned());
         let mut late = pin!(tokio::time::sleep_until(self.late().into()));
+        let mut long = pin!(tokio::time::sleep_until(self.answered.into()));
         let ended = 'run: loop {
             if late.deadline() != self.late().into() {
                 late.as_mut().reset(self.late().into());
+            }
+            // While calls wait for others to end, most programs have nothing to do with one answer, and none waits long for it.
+            let may_wait = self.doing.is_full();
+            let answer_at = self.answered + ANSWER_WITHIN;
+            if may_wait && !self.answers.is_empty() && long.deadline() != answer_at.into() {
+                long.as_mut().reset(answer_at.into());
             }
             // What the program says comes last: it may never stop to say something.
             tokio::select! {
@@ -157,7 +170,8 @@ impl Run {
                 Some(note) = noted.recv() => self.note(&note),
                 done = self.doing.next() => self.done(done),
                 // Answers that come close together go together: each wakes the program, which costs as much as a call.
-                () = tokio::task::yield_now(), if !self.answers.is_empty() => self.answer(),
+                () = tokio::task::yield_now(), if !self.answers.is_empty() && !may_wait => self.answer(),
+                () = &mut long, if !self.answers.is_empty() && may_wait => self.answer(),
                 // What it has called before it ended has been begun by now.
                 () = ready(()), if self.ended.is_some() => break self.ended.take(),
                 mut out = self.running.next() => loop {
@@ -342,6 +356,9 @@ impl Run {
                 self.bytes -= self.starts.get(at).map_or(0, |(_, bytes)| *bytes);
                 self.host.progress(self.outcome.calls.len(), self.over);
                 let id = u64::try_from(at).unwrap_or(u64::MAX);
+                if self.answers.is_empty() {
+                    self.answered = Instant::now();
+                }
                 self.answers.push(In::Answer { id, answer });
                 if self.answers.len() >= ANSWERS_AT_ONCE {
                     self.answer();

@@ -1,20 +1,25 @@
 //! Where programs run: on a thread of this process, or each in a process of its own that has given up all it could do.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::border::{In, Job, Out};
+use crate::border::{In, Out, Room};
 use crate::outcome::{Failure, Kind};
+use crate::process::Processes;
+use crate::program::Program;
+use crate::thread::Threads;
 use crate::{process, size, thread};
 
 /// How many programs run at a time; others wait.
 const AT_ONCE: usize = 16;
-/// How many of them on threads; others get processes. A thread cannot be ended, and the system's allocator keeps for itself
-/// what a program has filled there: with one, that is little, and whoever has one agent has one program at a time.
-const ON_THREADS: usize = 1;
+/// So long after a program nothing is done for the next one: who gets the result of this one comes first.
+const LULL: Duration = Duration::from_millis(20);
+/// How long a thread or a process is kept at least that no program has come for, and no longer than twice that.
+const KEPT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -34,56 +39,96 @@ impl Mode {
 
 /// Clones share everything.
 #[derive(Clone)]
-pub struct Sandbox {
+pub struct Sandbox(Arc<Shared>);
+
+struct Shared {
     mode: Mode,
-    /// Our own program, which a process of a program's is.
-    program: Arc<PathBuf>,
+    is_ready: bool,
+    /// Whether somebody looks after what waits, so that it goes when nothing comes for it.
+    is_watched: AtomicBool,
     turns: Arc<Semaphore>,
-    threads: Arc<Semaphore>,
-    last: Arc<thread::Last>,
+    threads: Threads,
+    processes: Processes,
     /// What a machine does not give is said once.
-    is_unbounded: Arc<AtomicBool>,
+    is_unbounded: AtomicBool,
 }
 
 impl Sandbox {
     /// `program` is our own, whose `main` calls `child::run_if_asked` first.
     pub fn new(mode: Mode, program: PathBuf) -> Self {
-        Self {
+        Self::of(mode, program, false)
+    }
+
+    /// One where, after the first program, the thread or the process of the next is there before it comes. For who runs many
+    /// programs: a process takes longer to start than most programs run.
+    pub fn ready(mode: Mode, program: PathBuf) -> Self {
+        Self::of(mode, program, true)
+    }
+
+    fn of(mode: Mode, program: PathBuf, is_ready: bool) -> Self {
+        Self(Arc::new(Shared {
             mode,
-            program: Arc::new(program),
+            is_ready,
+            is_watched: AtomicBool::new(false),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-            threads: Arc::new(Semaphore::new(ON_THREADS)),
-            last: Arc::default(),
-            is_unbounded: Arc::default(),
-        }
+            threads: Threads::new(),
+            processes: Processes::new(program),
+            is_unbounded: AtomicBool::new(false),
+        }))
     }
 
     /// Whether no program runs, not even one that was told to end and goes on on its thread.
     pub fn is_idle(&self) -> bool {
-        let (turns, threads) = (&self.turns, &self.threads);
-        turns.available_permits() == AT_ONCE && threads.available_permits() == ON_THREADS
+        self.0.turns.available_permits() == AT_ONCE && self.0.threads.is_idle()
     }
 
     /// Programs beyond so many wait for their turn, and their time begins with it.
-    pub(crate) async fn start(&self, job: Job) -> Result<Running, Failure> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
-        let is_unbounded = Arc::clone(&self.is_unbounded);
-        let thread = match self.mode {
-            Mode::Thread => Arc::clone(&self.threads).try_acquire_owned().ok(),
+    pub(crate) async fn start(&self, room: Room, program: Program) -> Result<Running, Failure> {
+        let Shared { mode, turns, threads, processes, .. } = &*self.0;
+        let turn = Arc::clone(turns).acquire_owned().await.ok();
+        let place = match mode {
+            Mode::Thread => threads.place(),
             Mode::Process => None,
         };
-        let at = match thread {
-            Some(place) => At::Thread(thread::start(job, place, &self.last)?),
-            None => At::Process(Box::new(process::start(&self.program, &job).await?)),
+        let at = match place {
+            Some(place) => At::Thread(threads.run(place, room, program)?),
+            None => At::Process(Box::new(processes.run(room, &program).await?)),
         };
-        Ok(Running { at, is_unbounded, turn })
+        Ok(Running { at, room, sandbox: Arc::clone(&self.0), turn })
+    }
+}
+
+impl Shared {
+    /// For the next program, which will need what this one needed.
+    async fn prepare(sandbox: Weak<Self>, room: Room) {
+        tokio::time::sleep(LULL).await;
+        let Some(ours) = sandbox.upgrade() else { return };
+        let is_new = match ours.mode {
+            Mode::Thread => ours.threads.prepare(room),
+            Mode::Process => ours.processes.prepare(room).await,
+        };
+        if !is_new || ours.is_watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        drop(ours);
+        loop {
+            tokio::time::sleep(KEPT).await;
+            let Some(ours) = sandbox.upgrade() else { return };
+            // Before it is looked at: whoever gets another one ready after that watches it.
+            ours.is_watched.store(false, Ordering::Relaxed);
+            let is_none = ours.threads.forget(KEPT) & ours.processes.forget(KEPT);
+            if is_none || ours.is_watched.swap(true, Ordering::Relaxed) {
+                return;
+            }
+        }
     }
 }
 
 /// A program under way.
 pub(crate) struct Running {
     at: At,
-    is_unbounded: Arc<AtomicBool>,
+    room: Room,
+    sandbox: Arc<Shared>,
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -118,16 +163,25 @@ impl Running {
 
     /// It is over, one way or the other. Nobody waits until it is gone, but for its turn.
     pub(crate) fn end(self) {
-        match self.at {
-            At::Thread(thread) => drop(thread),
-            At::Process(mut process) => {
-                process.kill();
-                tokio::spawn(async move {
-                    process.gone().await;
-                    drop(self.turn);
-                });
-            }
+        let Self { mut at, room, sandbox, turn } = self;
+        if let At::Process(process) = &mut at {
+            process.kill();
         }
+        let sandbox = sandbox.is_ready.then(|| Arc::downgrade(&sandbox));
+        let gone = match at {
+            At::Process(process) => Some(process.gone()),
+            At::Thread(_) if sandbox.is_none() => return,
+            At::Thread(_) => None,
+        };
+        tokio::spawn(async move {
+            if let Some(gone) = gone {
+                gone.await;
+            }
+            drop(turn);
+            if let Some(sandbox) = sandbox {
+                Shared::prepare(sandbox, room).await;
+            }
+        });
     }
 
     /// Why it ended without a word.
@@ -142,7 +196,7 @@ impl Running {
 
     /// A machine that does not give all bounds is spoken of loudly, once.
     pub(crate) fn note_unbounded(&self, what: &str) {
-        if !self.is_unbounded.swap(true, Ordering::Relaxed) {
+        if !self.sandbox.is_unbounded.swap(true, Ordering::Relaxed) {
             let what = size::line(&what.escape_debug().to_string());
             tracing::warn!("programs of agents run with fewer bounds than they should: {what}");
         }

@@ -1,26 +1,155 @@
-//! A program on a thread of this process. It ends by itself within its time, but for what the engine does in one go: such a
-//! thread is given up, and keeps its place until it ends after all.
+//! A program on a thread of this process, which one has at a time. It ends by itself within its time, but for what the engine does
+//! in one go: such a thread is given up, and keeps its place until it ends after all.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::border::{In, Job, Out};
-use crate::engine::{self, Gone, Wire};
+use crate::border::{In, Out, Room};
+use crate::engine::{self, Fresh, Gone, Wire};
 use crate::outcome::{Failure, Kind};
-use crate::stack;
+use crate::program::Program;
 
 /// How long one that was told to end may go on without a word of it in the log.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The thread of the program before this one.
-pub(crate) type Last = Mutex<Option<JoinHandle<()>>>;
+/// The thread for programs. There is one: a thread cannot be ended, and the system's allocator keeps for itself what a program
+/// has filled there. With one, that is little, and whoever has one agent has one program at a time.
+pub(crate) struct Threads {
+    place: Arc<Semaphore>,
+    ours: Mutex<Ours>,
+}
+
+/// At most one of them is there at a time.
+#[derive(Default)]
+struct Ours {
+    /// The thread of the program before.
+    last: Option<JoinHandle<()>>,
+    /// One for the next program.
+    waiting: Option<Waiting>,
+}
+
+/// A thread that has no program yet.
+struct Waiting {
+    room: Room,
+    since: Instant,
+    given: Sender<Given>,
+    thread: JoinHandle<()>,
+}
+
+/// What a thread is given.
+struct Given {
+    program: Program,
+    wire: Channels,
+    cancelled: Arc<AtomicBool>,
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+impl Threads {
+    pub(crate) fn new() -> Self {
+        Self { place: Arc::new(Semaphore::new(1)), ours: Mutex::default() }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.place.available_permits() == 1
+    }
+
+    /// The right to the thread, unless a program has it.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.place).try_acquire_owned().ok()
+    }
+
+    pub(crate) fn run(
+        &self,
+        place: OwnedSemaphorePermit,
+        room: Room,
+        program: Program,
+    ) -> Result<Running, Failure> {
+        let (place, (out, said), (into, received)) =
+            (Arc::new(place), unbounded_channel(), channel());
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let running = Running {
+            out: said,
+            heard: Vec::new().into_iter(),
+            into: Some(into),
+            cancelled: Arc::clone(&cancelled),
+            place: Arc::downgrade(&place),
+        };
+        let wire = Channels { out, into: received };
+        let given = Given { program, wire, cancelled, place };
+        let mut ours = self.ours();
+        let waiting = match ours.waiting.take_if(|waiting| waiting.room.does_for(&room)) {
+            Some(waiting) => waiting,
+            None => ours.start(room)?,
+        };
+        // It waits for nothing else.
+        let _ = waiting.given.send(given);
+        ours.last = Some(waiting.thread);
+        Ok(running)
+    }
+
+    /// Gets the thread of the next program ready; whether it was not.
+    pub(crate) fn prepare(&self, room: Room) -> bool {
+        // A program that comes meanwhile waits here for a moment, and finds it.
+        let mut ours = self.ours();
+        // Where a program has it, that one's end will do it.
+        if !self.is_idle() {
+            return false;
+        }
+        if ours.waiting.as_ref().is_some_and(|waiting| waiting.room.does_for(&room)) {
+            return false;
+        }
+        ours.waiting = ours.start(room).ok();
+        ours.waiting.is_some()
+    }
+
+    /// Lets go of one that nothing has come for in this long; whether there is none any more.
+    pub(crate) fn forget(&self, after: Duration) -> bool {
+        let mut ours = self.ours();
+        ours.waiting.take_if(|waiting| waiting.since.elapsed() >= after);
+        ours.waiting.is_none()
+    }
+
+    fn ours(&self) -> MutexGuard<'_, Ours> {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ours {
+    fn start(&mut self, room: Room) -> Result<Waiting, Failure> {
+        // All that either still does is to end. What it had of the allocator is there for this one only then.
+        let unused = self.waiting.take().map(|waiting| waiting.thread);
+        for thread in [unused, self.last.take()].into_iter().flatten() {
+            let _ = thread.join();
+        }
+        let (given, receiver) = channel::<Given>();
+        let thread = Builder::new().name("program".to_owned()).stack_size(room.stack);
+        let thread = thread.spawn(move || {
+            let fresh = Fresh::new();
+            // Nobody has a program for it.
+            let Ok(given) = receiver.recv() else { return };
+            let Given { program, wire, cancelled, place } = given;
+            let out = wire.out.clone();
+            // A panic of the engine's lets go of it first, too.
+            let place = place;
+            let ended = engine::run(fresh, &program, &room.limits, Box::new(wire), cancelled);
+            // Whoever hears that it has ended finds its place free.
+            drop(place);
+            // Nobody listens where it was given up.
+            let _ = out.send(vec![Out::Done(ended)]);
+        });
+        let thread = thread.map_err(|error| {
+            Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
+        })?;
+        Ok(Waiting { room, since: Instant::now(), given, thread })
+    }
+}
 
 pub(crate) struct Running {
     out: UnboundedReceiver<Vec<Out>>,
@@ -35,46 +164,6 @@ pub(crate) struct Running {
 struct Channels {
     out: UnboundedSender<Vec<Out>>,
     into: Receiver<In>,
-}
-
-pub(crate) fn start(
-    job: Job,
-    place: OwnedSemaphorePermit,
-    last: &Last,
-) -> Result<Running, Failure> {
-    let stack = stack::bytes(&job)?;
-    let place = Arc::new(place);
-    let (out, said) = unbounded_channel();
-    let (into, received) = channel();
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let running = Running {
-        out: said,
-        heard: Vec::new().into_iter(),
-        into: Some(into),
-        cancelled: Arc::clone(&cancelled),
-        place: Arc::downgrade(&place),
-    };
-    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(before) = last.take() {
-        // Its engine is gone, and all that it still does is to end. What it had of the allocator is there for this one only then.
-        let _ = before.join();
-    }
-    let thread = Builder::new().name("program".to_owned()).stack_size(stack);
-    let started = thread.spawn(move || {
-        // A panic of the engine's lets go of it first, too.
-        let place = place;
-        let wire = Box::new(Channels { out: out.clone(), into: received });
-        let ended = engine::run(job, wire, cancelled);
-        // Whoever hears that it has ended finds its place free.
-        drop(place);
-        // Nobody listens where it was given up.
-        let _ = out.send(vec![Out::Done(ended)]);
-    });
-    let started = started.map_err(|error| {
-        Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
-    })?;
-    *last = Some(started);
-    Ok(running)
 }
 
 impl Running {

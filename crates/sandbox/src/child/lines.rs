@@ -5,9 +5,10 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::stdio::stdin;
+use serde::de::DeserializeOwned;
 
 use super::say;
-use crate::border::{In, Job, Out};
+use crate::border::{In, Out};
 use crate::engine::{Gone, Wire};
 
 /// How much is read at once.
@@ -26,7 +27,8 @@ impl Lines {
         Self { buffer: vec![0; READ].into(), bytes: Vec::new(), seen: 0 }
     }
 
-    pub(super) fn job(&mut self) -> Option<Job> {
+    /// What the next line says; none where it says something else, or nothing.
+    pub(super) fn read<T: DeserializeOwned>(&mut self) -> Option<T> {
         let line = self.line(None).ok()??;
         serde_json::from_slice(&line).ok()
     }

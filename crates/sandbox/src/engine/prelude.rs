@@ -2,13 +2,10 @@
 //! everything that it finds by name.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Constructor, IntoArgs};
 use rquickjs::{Ctx, FromJs, Function, Object, Persistent, Result, String as Text, Value};
-
-use super::state::State;
 
 const SOURCE: &str = include_str!("prelude.js");
 
@@ -21,23 +18,26 @@ pub(super) struct Language {
     is_class: RefCell<Option<Persistent<Function<'static>>>>,
 }
 
-pub(super) fn set(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<()> {
-    let language = &state.language;
-    let error: Constructor<'_> = ctx.globals().get("Error")?;
-    language.error.replace(Some(Persistent::save(ctx, error)));
-    let mut options = EvalOptions::default();
-    options.filename = Some("<prelude>".to_owned());
-    let kept: Object<'_> = ctx.eval_with_options(SOURCE, options)?;
-    for (name, kept_as) in
-        [("head", &language.head), ("length", &language.length), ("isClass", &language.is_class)]
-    {
-        let function: Function<'_> = kept.get(name)?;
-        kept_as.replace(Some(Persistent::save(ctx, function)));
-    }
-    Ok(())
-}
-
 impl Language {
+    /// Prepares the language for a program.
+    pub(super) fn prepare(ctx: &Ctx<'_>) -> Result<Self> {
+        let language = Self::default();
+        let error: Constructor<'_> = ctx.globals().get("Error")?;
+        language.error.replace(Some(Persistent::save(ctx, error)));
+        let mut options = EvalOptions::default();
+        options.filename = Some("<prelude>".to_owned());
+        let kept: Object<'_> = ctx.eval_with_options(SOURCE, options)?;
+        for (name, kept_as) in [
+            ("head", &language.head),
+            ("length", &language.length),
+            ("isClass", &language.is_class),
+        ] {
+            let function: Function<'_> = kept.get(name)?;
+            kept_as.replace(Some(Persistent::save(ctx, function)));
+        }
+        Ok(language)
+    }
+
     /// An error that knows where the program is now.
     pub(super) fn new_error<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let constructor = self.error.borrow().clone();

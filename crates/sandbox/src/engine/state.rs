@@ -75,6 +75,8 @@ pub(super) struct State {
     /// What came while something else was waited for.
     inbox: RefCell<VecDeque<In>>,
     calls: Cell<u64>,
+    /// Bytes of what the calls were called with that are under way.
+    waiting: Cell<usize>,
     lines: Cell<usize>,
     imports: Cell<usize>,
 }
@@ -127,10 +129,10 @@ impl Clock {
 impl State {
     pub(super) fn new(
         limits: Limits,
-        time: Duration,
         scripts: Scripts,
         wire: Box<dyn Wire>,
         cancelled: Arc<AtomicBool>,
+        language: Language,
     ) -> Self {
         Self {
             limits,
@@ -138,7 +140,7 @@ impl State {
             pending: RefCell::default(),
             timers: RefCell::default(),
             rejections: RefCell::default(),
-            language: Language::default(),
+            language,
             modules: RefCell::default(),
             importing: RefCell::default(),
             input: RefCell::default(),
@@ -146,11 +148,12 @@ impl State {
             is_full: Cell::new(false),
             declared: RefCell::default(),
             made: RefCell::default(),
-            clock: Rc::new(Clock::new(time, cancelled)),
+            clock: Rc::new(Clock::new(limits.time, cancelled)),
             wire: RefCell::new(wire),
             outbox: RefCell::default(),
             inbox: RefCell::default(),
             calls: Cell::new(0),
+            waiting: Cell::new(0),
             lines: Cell::new(0),
             imports: Cell::new(0),
         }
@@ -227,18 +230,21 @@ impl State {
             self.clock.stop(Stop::Calls);
             return None;
         }
-        let waiting: usize = self.pending.borrow().values().map(|pending| pending.bytes).sum();
-        if waiting.saturating_add(bytes) > self.limits.memory {
+        let waiting = self.waiting.get().saturating_add(bytes);
+        if waiting > self.limits.memory {
             self.clock.stop(Stop::Memory);
             return None;
         }
+        self.waiting.set(waiting);
         self.calls.set(id + 1);
         Some(id)
     }
 
     /// The call of this number, which is under way no more.
     pub(super) fn answered(&self, id: u64) -> Option<Pending> {
-        self.pending.borrow_mut().remove(&id)
+        let pending = self.pending.borrow_mut().remove(&id)?;
+        self.waiting.set(self.waiting.get().saturating_sub(pending.bytes));
+        Some(pending)
     }
 
     /// Whether there may be another line of the console. If not, the program ends.

@@ -76,6 +76,11 @@ impl Doing {
         self.begin();
     }
 
+    /// Whether calls wait until others have ended.
+    pub(super) fn is_full(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// How many calls were made: the first ones, for they begin in their order.
     pub(super) fn made(&self) -> usize {
         self.made.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! What programs of agents may use, as options.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -46,9 +47,10 @@ enum Where {
 }
 
 impl CodeOptions {
-    pub(crate) fn code(&self) -> Code {
+    /// `sandbox` is one for many programs, or for one.
+    pub(crate) fn code(&self, sandbox: fn(Mode, PathBuf) -> Sandbox) -> Code {
         let GuardProgram(program) = GuardProgram::default();
-        Code { sandbox: Sandbox::new(self.mode(), program), limits: self.limits() }
+        Code { sandbox: sandbox(self.mode(), program), limits: self.limits() }
     }
 
     fn mode(&self) -> Mode {

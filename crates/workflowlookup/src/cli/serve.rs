@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use orchestrator::wire;
+use sandbox::Sandbox;
 use store::limits::CONNECTIONS;
 
 mod http_options;
@@ -95,7 +96,8 @@ pub(crate) fn run(
     let chosen = arguments.http.choose(&app, sources.unloaded())?;
     let tracer = arguments.otlp.clone().map(Tracer::start).transpose()?;
     let observer = Observer::new(tracer, chosen.is_some());
-    let upstreams = Upstreams::new(sources.registry(), upstream_log, arguments.code.code());
+    let upstreams =
+        Upstreams::new(sources.registry(), upstream_log, arguments.code.code(Sandbox::ready));
     let host = Arc::new(Host::new(app, observer, upstreams));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),

@@ -1,3 +1,3 @@
 #!/bin/sh
 # Says what is no message.
-read -r job; printf 'hello\n'; read -r more
+read -r room; read -r job; printf 'hello\n'; read -r more

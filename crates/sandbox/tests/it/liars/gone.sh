@@ -1,3 +1,3 @@
 #!/bin/sh
 # Ends without a word.
-read -r job; echo "last words" >&2; exit 3
+read -r room; read -r job; echo "last words" >&2; exit 3

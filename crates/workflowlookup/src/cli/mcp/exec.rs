@@ -7,7 +7,7 @@ use clap::Args;
 use mcp::Caller;
 use orchestrator::code::{Listener, Tools};
 use orchestrator::{AskedBy, Error, Orchestrator, Party, Progress};
-use sandbox::{FILES_MAX, File, Kind, Program, names_meant};
+use sandbox::{FILES_MAX, File, Kind, Program, Sandbox, names_meant};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -132,7 +132,7 @@ impl Arguments {
         orchestrator: &Orchestrator,
         context: &Context<'_>,
     ) -> sandbox::Outcome {
-        let code = self.code.code();
+        let code = self.code.code(Sandbox::new);
         // Workflows are loaded for who uses them.
         let names_us = |file: &File| file.text.contains(OWN);
         let app = match program.files.iter().any(names_us) {
