@@ -2,17 +2,21 @@
 //! at any time, whatever it does.
 
 use std::fmt::Display;
+use std::future::poll_fn;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde::Serialize;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, BufReader,
+};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
 use crate::border::{In, Out, Room};
@@ -26,8 +30,6 @@ const NAME: &str = "workflowlookup";
 const BESIDE: usize = 1024 * 1024;
 /// How much of its last words is told.
 const LAST_WORDS_MAX: u64 = 2_000;
-/// How many messages are written in one go.
-const MESSAGES_AT_ONCE: usize = 64;
 /// How long it may take to be gone: to end once it has closed its output, or to die once it is killed.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -91,9 +93,13 @@ struct Waiting {
 
 pub(crate) struct Running {
     child: Child,
+    /// None when it does not listen any more.
+    stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     stderr: Option<ChildStderr>,
-    into: UnboundedSender<In>,
+    /// What it is to be told, and how much of that it has been told.
+    unsent: Vec<u8>,
+    sent: usize,
     line: Vec<u8>,
     line_max: usize,
 }
@@ -122,33 +128,14 @@ impl Waiting {
     }
 
     fn run(self, program: &Program) -> Running {
-        let Self { room, since: _, child, mut stdin, stdout, stderr } = self;
-        let first = line(program);
-        let (into, mut messages) = unbounded_channel::<In>();
-        // It may take its time to read; nobody waits for that here. When it is gone, writing fails.
-        tokio::spawn(async move {
-            let (mut lines, mut waiting) = (first, Vec::new());
-            loop {
-                if stdin.write_all(&lines).await.is_err() || stdin.flush().await.is_err() {
-                    return;
-                }
-                // One large answer is no reason to keep so much.
-                lines.clear();
-                lines.shrink_to(BESIDE);
-                // What waits together goes together.
-                if messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await == 0 {
-                    return;
-                }
-                for message in waiting.drain(..) {
-                    lines.extend(line(&message));
-                }
-            }
-        });
+        let Self { room, since: _, child, stdin, stdout, stderr } = self;
         Running {
             child,
+            stdin: Some(stdin),
             stdout: BufReader::new(stdout),
             stderr,
-            into,
+            unsent: line(program),
+            sent: 0,
             line: Vec::new(),
             line_max: room.limits.memory.saturating_add(BESIDE),
         }
@@ -157,32 +144,62 @@ impl Waiting {
 
 /// As it is sent.
 fn line(message: &impl Serialize) -> Vec<u8> {
-    // None of ours has anything in it that is no JSON.
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.push(b'\n');
+    let mut line = Vec::new();
+    write_line(&mut line, message);
     line
 }
 
+fn write_line(lines: &mut Vec<u8>, message: &impl Serialize) {
+    // None of ours has anything in it that is no JSON.
+    let _ = serde_json::to_writer(&mut *lines, message);
+    lines.push(b'\n');
+}
+
 impl Running {
-    /// What is no message is taken for its end: it is not ours any more.
+    /// What is no message is taken for its end: it is not ours any more. Meanwhile it is told what it has not been told yet.
     pub(crate) async fn next(&mut self) -> Option<Out> {
+        poll_fn(|context| {
+            self.tell(context);
+            self.hear(context)
+        })
+        .await
+    }
+
+    /// As much as it takes now. It may take its time to read; nobody waits for that.
+    fn tell(&mut self, context: &mut Context<'_>) {
+        while let Some(stdin) = self.stdin.as_mut().filter(|_| self.sent < self.unsent.len()) {
+            match Pin::new(stdin).poll_write(context, &self.unsent[self.sent..]) {
+                Poll::Ready(Ok(count)) if count > 0 => self.sent += count,
+                // Why it is gone is seen where it is heard.
+                Poll::Ready(_) => self.stdin = None,
+                Poll::Pending => return,
+            }
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        // One large answer is no reason to keep so much.
+        self.unsent.shrink_to(BESIDE);
+    }
+
+    fn hear(&mut self, context: &mut Context<'_>) -> Poll<Option<Out>> {
         // Kept over calls: this one may be given up in the middle of a line.
         loop {
-            let read = self.stdout.fill_buf().await.ok()?;
-            if read.is_empty() {
-                return None;
-            }
+            let read = match Pin::new(&mut self.stdout).poll_fill_buf(context) {
+                Poll::Ready(Ok(read)) if !read.is_empty() => read,
+                Poll::Ready(_) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            };
             let end = read.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(read.len(), |end| end + 1);
             self.line.extend_from_slice(&read[..taken]);
-            self.stdout.consume(taken);
+            Pin::new(&mut self.stdout).consume(taken);
             if self.line.len() > self.line_max {
-                return None;
+                return Poll::Ready(None);
             }
             if end.is_some() {
                 let message = serde_json::from_slice(&self.line);
                 self.line.clear();
-                return message.ok();
+                return Poll::Ready(message.ok());
             }
         }
     }
@@ -191,9 +208,11 @@ impl Running {
         self.line.is_empty() && self.stdout.buffer().contains(&b'\n')
     }
 
+    /// It is told with what it says next.
     pub(crate) fn send(&mut self, message: In) {
-        // It may have ended.
-        let _ = self.into.send(message);
+        if self.stdin.is_some() {
+            write_line(&mut self.unsent, &message);
+        }
     }
 
     pub(crate) fn kill(&mut self) {

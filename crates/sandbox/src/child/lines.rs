@@ -18,31 +18,33 @@ pub(super) struct Lines {
     /// What is read into.
     buffer: Box<[u8]>,
     bytes: Vec<u8>,
-    /// How much of them was looked at and has no end of a line.
+    /// How much of them was taken, and how much has no end of a line beside that.
+    taken: usize,
     seen: usize,
 }
 
 impl Lines {
     pub(super) fn new() -> Self {
-        Self { buffer: vec![0; READ].into(), bytes: Vec::new(), seen: 0 }
+        Self { buffer: vec![0; READ].into(), bytes: Vec::new(), taken: 0, seen: 0 }
     }
 
     /// What the next line says; none where it says something else, or nothing.
     pub(super) fn read<T: DeserializeOwned>(&mut self) -> Option<T> {
         let line = self.line(None).ok()??;
-        serde_json::from_slice(&line).ok()
+        serde_json::from_slice(line).ok()
     }
 
     /// The next line; none when this time has come.
-    fn line(&mut self, until: Option<Instant>) -> Result<Option<Vec<u8>>, Gone> {
+    fn line(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, Gone> {
         loop {
             let end = self.bytes[self.seen..].iter().position(|byte| *byte == b'\n');
-            if let Some(end) = end.map(|end| self.seen + end) {
-                let rest = self.bytes.split_off(end + 1);
-                self.seen = 0;
-                return Ok(Some(std::mem::replace(&mut self.bytes, rest)));
+            if let Some(end) = end.map(|end| self.seen + end + 1) {
+                let line = self.taken..end;
+                (self.taken, self.seen) = (end, end);
+                return Ok(Some(&self.bytes[line]));
             }
-            self.seen = self.bytes.len();
+            self.bytes.drain(..self.taken);
+            (self.taken, self.seen) = (0, self.bytes.len());
             if !wait(until)? {
                 return Ok(None);
             }
@@ -80,6 +82,6 @@ impl Wire for Lines {
 
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {
         let Some(line) = self.line(until)? else { return Ok(None) };
-        serde_json::from_slice(&line).map(Some).map_err(|_| Gone)
+        serde_json::from_slice(line).map(Some).map_err(|_| Gone)
     }
 }
