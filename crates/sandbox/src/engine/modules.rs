@@ -8,7 +8,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Module, Result};
 
-use super::calls::caller;
+use super::calls::maker;
 use super::failure::throw_at;
 use super::scripts::is_relative;
 use super::state::State;
@@ -94,9 +94,8 @@ impl Loader for Outside {
         }
         match state.import(name) {
             Some(Ok(functions)) => {
-                let caller = caller(ctx, state, name)?;
                 let module = Module::declare(ctx.clone(), name, source(&functions))?;
-                module.meta()?.set(CALL, caller)?;
+                module.meta()?.set(MAKE, maker(ctx, state, name)?)?;
                 Ok(module)
             }
             Some(Err(why)) => refused(&why),
@@ -106,23 +105,19 @@ impl Loader for Outside {
     }
 }
 
-/// Under this name only the module itself finds the way out.
-const CALL: &str = "call";
+/// Under this name only the module itself finds who makes its functions.
+const MAKE: &str = "make";
 
-/// A module with these functions. Their names are ones that JavaScript allows. What they were called with is handed on as one
-/// list: spreading it would look for an iterator, which the program can change.
+/// A module with these functions. Their names are ones that JavaScript allows.
 fn source(functions: &[String]) -> String {
     let names: HashSet<&str> = functions.iter().map(String::as_str).collect();
-    let mut call = "$call".to_owned();
-    while names.contains(call.as_str()) {
-        call.insert(0, '$');
+    let mut make = "$make".to_owned();
+    while names.contains(make.as_str()) {
+        make.insert(0, '$');
     }
-    let mut source = format!("const {call} = import.meta.{CALL};\n");
+    let mut source = format!("const {make} = import.meta.{MAKE};\n");
     for name in functions {
-        let _ = writeln!(
-            source,
-            "export function {name}(...given) {{ return {call}(\"{name}\", given); }}"
-        );
+        let _ = writeln!(source, "export const {name} = {make}(\"{name}\");");
     }
     let _ = writeln!(source, "export default {{ {} }};", functions.join(", "));
     source
@@ -133,13 +128,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_tool_takes_the_way_out() {
-        let source = source(&["$call".to_owned(), "echo".to_owned()]);
+    fn no_tool_takes_the_name_of_its_maker() {
+        let source = source(&["$make".to_owned(), "echo".to_owned()]);
         insta::assert_snapshot!(source, @r#"
-        const $$call = import.meta.call;
-        export function $call(...given) { return $$call("$call", given); }
-        export function echo(...given) { return $$call("echo", given); }
-        export default { $call, echo };
+        const $$make = import.meta.make;
+        export const $make = $$make("$make");
+        export const echo = $$make("echo");
+        export default { $make, echo };
         "#);
     }
 }
