@@ -5,13 +5,14 @@ mod bounds;
 mod lines;
 
 use std::io::Write as _;
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 use crate::border::{Out, Room};
-use crate::engine;
+use crate::engine::{Engine, Fresh};
 use crate::limits::Limits;
 use crate::outcome::{Failure, Kind};
 use crate::program::Program;
@@ -37,11 +38,13 @@ fn run() -> ExitCode {
             return;
         }
         // All that can be done before there is a program.
-        let fresh = engine::Fresh::new();
+        let fresh = Fresh::new();
         // Whoever started us may have no program for us.
         let Some(program) = lines.read::<Program>() else { return };
         let cancelled = Arc::new(AtomicBool::new(false));
-        let ended = engine::run(fresh, &program, &room.limits, Box::new(lines), cancelled);
+        let engine = Engine::new(fresh, program, room.limits, Box::new(lines), cancelled);
+        // It is not tidied up: all of it goes with the process.
+        let ended = engine.and_then(|engine| ManuallyDrop::new(engine).run());
         // Where nobody listens, it is over as well.
         let _ = say(&[Out::Done(ended)]);
     });

@@ -77,25 +77,13 @@ impl Fresh {
     }
 }
 
-/// Runs a program to its end.
-pub(crate) fn run(
-    fresh: rquickjs::Result<Fresh>,
-    program: &Program,
-    limits: &Limits,
-    wire: Box<dyn Wire>,
-    cancelled: Arc<AtomicBool>,
-) -> Ended {
-    let scripts = Scripts::read(program)?;
-    let fresh = fresh.map_err(|_| of_memory(limits))?;
-    let state = |language| State::new(*limits, scripts, wire, cancelled, language);
-    Engine::new(fresh, state).run(program.input.as_deref())
-}
-
-struct Engine {
+/// An engine that has one program.
+pub(crate) struct Engine {
     // They go in this order: the program's values before its runtime, whatever happens.
     state: Cleared,
     context: Context,
     runtime: Runtime,
+    input: Option<Box<RawValue>>,
 }
 
 struct Cleared(Rc<State>);
@@ -118,9 +106,17 @@ impl Drop for Cleared {
 type Kept = Persistent<Value<'static>>;
 
 impl Engine {
-    fn new(fresh: Fresh, state: impl FnOnce(Language) -> State) -> Self {
-        let Fresh { language, context, runtime } = fresh;
-        let state = Rc::new(state(language));
+    pub(crate) fn new(
+        fresh: rquickjs::Result<Fresh>,
+        program: Program,
+        limits: Limits,
+        wire: Box<dyn Wire>,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let scripts = Scripts::read(&program)?;
+        let Fresh { language, context, runtime } = fresh.map_err(|_| of_memory(&limits))?;
+        let state = State::new(limits, scripts, wire, cancelled, language);
+        let state = Rc::new(state);
         runtime.set_max_stack_size(state.limits.stack);
         let busy = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -131,10 +127,17 @@ impl Engine {
         })));
         runtime.set_loader(Files(Rc::clone(&state)), Outside(Rc::clone(&state)));
         runtime.set_host_promise_rejection_tracker(Some(rejections::tracker(&state)));
-        Self { state: Cleared(state), context, runtime }
+        Ok(Self { state: Cleared(state), context, runtime, input: program.input })
     }
 
-    fn run(&self, input: Option<&RawValue>) -> Ended {
+    /// Runs the program to its end. All that it has said is out then.
+    pub(crate) fn run(&self) -> Ended {
+        let ended = self.ended();
+        self.state.flush();
+        ended
+    }
+
+    fn ended(&self) -> Ended {
         let told = |why: Why| self.context.with(|ctx| why.told(&ctx, &self.state));
         // The compiler of the engine does not always survive the end of memory. The size of what it gets is bounded.
         self.context.with(|ctx| prepare(&ctx, &self.state)).map_err(|why| {
@@ -144,7 +147,7 @@ impl Engine {
         let memory = self.state.limits.memory;
         let most = self.used().saturating_add(memory);
         self.runtime.set_memory_limit(most);
-        self.go(input).map_err(|why| {
+        self.go().map_err(|why| {
             let left = most.saturating_sub(self.used());
             self.state.is_full.set(left < FULL.max(memory / FULL_PART));
             self.runtime.set_memory_limit(most.saturating_add(LAST_WORDS));
@@ -157,7 +160,8 @@ impl Engine {
         usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
     }
 
-    fn go(&self, input: Option<&RawValue>) -> Result<Option<Box<RawValue>>, Why> {
+    fn go(&self) -> Result<Option<Box<RawValue>>, Why> {
+        let input = self.input.as_deref();
         let loading = self.context.with(|ctx| load(&ctx, &self.state, input))?;
         let exports = self.settled(&loading)?;
         let value = self.context.with(|ctx| value(&ctx, &self.state, exports))?;
@@ -343,6 +347,6 @@ fn result_of(ctx: &Ctx<'_>, promise: &Persistent<Promise<'static>>) -> Option<Re
 }
 
 /// Reads a program as `run` does; the files that it imports and does not have.
-pub(crate) fn read(program: &crate::Program) -> Result<Vec<String>, Failure> {
+pub(crate) fn read(program: &Program) -> Result<Vec<String>, Failure> {
     Scripts::read(program).map(|scripts| scripts.missing())
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::border::{In, Out, Room};
-use crate::engine::{self, Fresh, Gone, Wire};
+use crate::engine::{Engine, Fresh, Gone, Wire};
 use crate::outcome::{Failure, Kind};
 use crate::program::Program;
 
@@ -138,7 +138,9 @@ impl Ours {
             let out = wire.out.clone();
             // A panic of the engine's lets go of it first, too.
             let place = place;
-            let ended = engine::run(fresh, &program, &room.limits, Box::new(wire), cancelled);
+            let engine = Engine::new(fresh, program, room.limits, Box::new(wire), cancelled);
+            // It is gone before anybody hears of its end.
+            let ended = engine.and_then(|engine| engine.run());
             // Whoever hears that it has ended finds its place free.
             drop(place);
             // Nobody listens where it was given up.

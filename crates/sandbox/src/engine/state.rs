@@ -273,9 +273,8 @@ impl State {
         }
     }
 
-    /// Lets go of all values of the program. What it has said goes out before it is said that it has ended.
+    /// Lets go of all values of the program.
     pub(super) fn clear(&self) {
-        self.flush();
         self.pending.take();
         self.timers.take();
         self.rejections.take();
