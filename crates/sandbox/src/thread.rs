@@ -47,6 +47,8 @@ struct Waiting {
 struct Given {
     program: Program,
     wire: Channels,
+    /// For its last word. Not of its own memory, for the same reason as that word.
+    last: Vec<Out>,
     cancelled: Arc<AtomicBool>,
     place: Arc<OwnedSemaphorePermit>,
 }
@@ -82,7 +84,7 @@ impl Threads {
             place: Arc::downgrade(&place),
         };
         let wire = Channels { out, into: received };
-        let given = Given { program, wire, cancelled, place };
+        let given = Given { program, wire, last: Vec::with_capacity(1), cancelled, place };
         let mut ours = self.ours();
         let waiting = match ours.waiting.take_if(|waiting| waiting.room.does_for(&room)) {
             Some(waiting) => waiting,
@@ -134,17 +136,20 @@ impl Ours {
             let fresh = Fresh::new();
             // Nobody has a program for it.
             let Ok(given) = receiver.recv() else { return };
-            let Given { program, wire, cancelled, place } = given;
+            let Given { program, wire, mut last, cancelled, place } = given;
             let out = wire.out.clone();
             // A panic of the engine's lets go of it first, too.
             let place = place;
             let engine = Engine::new(fresh, program, room.limits, Box::new(wire), cancelled);
-            // It is gone before anybody hears of its end.
             let ended = engine.and_then(|engine| engine.run());
+            // What others get was made when the engine was gone: if it stood behind all that the program has filled, the
+            // allocator would keep that as well.
+            last.push(Out::Done(ended.clone()));
+            drop(ended);
             // Whoever hears that it has ended finds its place free.
             drop(place);
             // Nobody listens where it was given up.
-            let _ = out.send(vec![Out::Done(ended)]);
+            let _ = out.send(last);
         });
         let thread = thread.map_err(|error| {
             Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
