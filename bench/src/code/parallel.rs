@@ -39,7 +39,7 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
         function: "echo",
         arguments: json!({"message": TEXT}),
         said: format!("Echo: {TEXT}"),
-        rounds: 100,
+        rounds: 200,
         ..takes_time.clone()
     };
     let none = Tool {
