@@ -130,7 +130,8 @@ impl Engine {
         Ok(Self { state: Cleared(state), context, runtime, input: program.input })
     }
 
-    /// Runs the program to its end. All that it has said is out then.
+    /// Runs the program to its end. All that it has said is out then, unless the engine panics: calls that were not out are not
+    /// made then.
     pub(crate) fn run(&self) -> Ended {
         let ended = self.ended();
         self.state.flush();

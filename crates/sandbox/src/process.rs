@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -208,11 +208,21 @@ impl Running {
         self.line.is_empty() && self.stdout.buffer().contains(&b'\n')
     }
 
-    /// It is told with what it says next.
+    /// It is told when it is heard next, or by `flush`.
     pub(crate) fn send(&mut self, message: In) {
-        if self.stdin.is_some() {
-            write_line(&mut self.unsent, &message);
+        if self.stdin.is_none() {
+            return;
         }
+        if self.sent > BESIDE {
+            self.unsent.drain(..std::mem::take(&mut self.sent));
+        }
+        write_line(&mut self.unsent, &message);
+    }
+
+    /// Tells it as much as it takes now.
+    pub(crate) fn flush(&mut self) {
+        // Whoever waits for what it says next is woken for the rest.
+        self.tell(&mut Context::from_waker(Waker::noop()));
     }
 
     pub(crate) fn kill(&mut self) {

@@ -371,6 +371,8 @@ impl Run {
         for answer in self.answers.drain(..) {
             self.running.send(answer);
         }
+        // More answers may be there already, and it can begin with these.
+        self.running.flush();
     }
 }
 

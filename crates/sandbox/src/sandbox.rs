@@ -161,6 +161,14 @@ impl Running {
         }
     }
 
+    /// Lets it have what was sent, however busy we are.
+    pub(crate) fn flush(&mut self) {
+        match &mut self.at {
+            At::Thread(_) => {}
+            At::Process(process) => process.flush(),
+        }
+    }
+
     /// It is over, one way or the other. Nobody waits until it is gone, but for its turn.
     pub(crate) fn end(self) {
         let Self { mut at, room, sandbox, turn } = self;

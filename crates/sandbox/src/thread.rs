@@ -114,7 +114,10 @@ impl Threads {
     /// Lets go of one that nothing has come for in this long; whether there is none any more.
     pub(crate) fn forget(&self, after: Duration) -> bool {
         let mut ours = self.ours();
-        ours.waiting.take_if(|waiting| waiting.since.elapsed() >= after);
+        if let Some(old) = ours.waiting.take_if(|waiting| waiting.since.elapsed() >= after) {
+            // All it still does is to end, and the next one waits for that.
+            ours.last = Some(old.thread);
+        }
         ours.waiting.is_none()
     }
 
@@ -228,5 +231,24 @@ impl Wire for Channels {
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Gone),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+
+    #[test]
+    fn a_thread_that_nobody_needs_goes() {
+        let threads = Threads::new();
+        let room = Room { limits: Limits::default(), stack: 16 * 1024 * 1024 };
+        assert!(threads.prepare(room) && !threads.prepare(room), "there is one");
+        assert!(!threads.forget(Duration::from_secs(60)), "it is new");
+        assert!(threads.forget(Duration::ZERO));
+        // It ends by itself.
+        threads.ours().last.take().unwrap().join().unwrap();
+        assert!(threads.prepare(room), "another one can be there");
     }
 }

@@ -44,6 +44,8 @@ impl Lines {
                 return Ok(Some(&self.bytes[line]));
             }
             self.bytes.drain(..self.taken);
+            // One large answer is no reason to keep so much.
+            self.bytes.shrink_to(READ);
             (self.taken, self.seen) = (0, self.bytes.len());
             if !wait(until)? {
                 return Ok(None);

@@ -1,5 +1,5 @@
 //! What the parts of a run share, while it runs. Values of the program that are kept here must go before its runtime does: who
-//! ends a run clears it.
+//! takes an engine down clears it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};

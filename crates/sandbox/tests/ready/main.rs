@@ -58,8 +58,9 @@ async fn who_needs_another_one_gets_it() {
     assert!(outcome.error.unwrap().message.contains("8 MiB"));
     // A larger stack, for a longer program.
     let second = only_process_but(&BTreeSet::from([first])).await;
-    let long = "1;".repeat(5_000);
-    assert_eq!(run(&sandbox, Program::of(long), limits).await.result.unwrap().get(), "1");
+    let long = format!("{}{LOOKS}", "1;".repeat(5_000));
+    let seen = looks_with(&sandbox, long, limits).await.processes;
+    assert!(seen.len() == 2 && seen.contains(&second), "{seen:?} and not {second} alone");
     // The same once more.
     let third = only_process_but(&BTreeSet::from([second])).await;
     assert_eq!(run(&sandbox, Program::of("3"), limits).await.result.unwrap().get(), "3");
@@ -126,9 +127,12 @@ impl Host for Outside {
 
 /// What there is while a program runs.
 async fn looks(sandbox: &Sandbox) -> Seen {
-    let cancelled = CancellationToken::new();
-    let program = Program::of(LOOKS);
-    let outcome = sandbox.run(program, Limits::default(), Arc::new(Outside), cancelled).await;
+    looks_with(sandbox, LOOKS.to_owned(), Limits::default()).await
+}
+
+async fn looks_with(sandbox: &Sandbox, program: String, limits: Limits) -> Seen {
+    let (program, cancelled) = (Program::of(program), CancellationToken::new());
+    let outcome = sandbox.run(program, limits, Arc::new(Outside), cancelled).await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     serde_json::from_str(outcome.result.unwrap().get()).unwrap()
 }
@@ -156,12 +160,15 @@ fn processes() -> BTreeSet<i32> {
     all.split_whitespace().map(|id| id.parse().unwrap()).collect()
 }
 
-/// The threads of programs.
+/// The threads of programs. One that has ended may be listed for a moment after somebody has seen its end.
 fn threads() -> BTreeSet<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let ids = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
-    let name = |id: &String| fs::read_to_string(format!("/proc/self/task/{id}/comm"));
-    ids.filter(|id| name(id).is_ok_and(|name| name.trim() == "program")).collect()
+    let lives = |id: &String| {
+        let stat = fs::read_to_string(format!("/proc/self/task/{id}/stat")).unwrap_or_default();
+        stat.split_once("(program) ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    };
+    ids.filter(lives).collect()
 }
 
 fn status(process: i32) -> String {
