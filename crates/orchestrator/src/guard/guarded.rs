@@ -39,7 +39,7 @@ pub enum Ended {
 }
 
 impl Guarded {
-    pub(super) fn new(guard: tokio::process::Child) -> Self {
+    pub(crate) fn new(guard: tokio::process::Child) -> Self {
         let id = guard.id().unwrap_or_default();
         Self {
             guard,

@@ -8,7 +8,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connect::Settings;
 use crate::guard::stderr::{LastWords, drain};
@@ -24,8 +24,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Kin {
     /// Nothing when its end has begun.
     guarded: Option<Guarded>,
-    /// Where it ends.
-    tasks: TaskTracker,
+    /// Where it ends. The upstream is not closed as long as this is there, whoever has it.
+    tasks: TaskTrackerToken,
     runtime: Handle,
     status: Option<ExitStatus>,
     last_words: LastWords,
@@ -51,7 +51,7 @@ async fn start_now(
     let last_words = LastWords::default();
     let tell = move |line: &str| tap.complained(line.as_bytes());
     let drained = tokio::spawn(drain(child.stderr, last_words.clone(), tell));
-    let (tasks, runtime) = (settings.tasks.clone(), settings.runtime.clone());
+    let (tasks, runtime) = (settings.tasks.token(), settings.runtime.clone());
     let guarded = Some(child.guarded);
     let kin = Kin { guarded, tasks, runtime, status: None, last_words, drained };
     Ok((child.stdin, child.stdout, kin))
@@ -104,7 +104,33 @@ impl Kin {
 impl Drop for Kin {
     fn drop(&mut self) {
         if let Some(guarded) = self.guarded.take() {
-            self.tasks.spawn_on(guarded.end_at_once(), &self.runtime);
+            self.tasks.task_tracker().spawn_on(guarded.end_at_once(), &self.runtime);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    /// As what a task leaves that nobody waits for any more.
+    #[tokio::test]
+    async fn nothing_is_closed_while_a_child_is_there() {
+        let tasks = TaskTracker::new();
+        let sleep = tokio::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let kin = Kin {
+            guarded: Some(Guarded::new(sleep)),
+            tasks: tasks.token(),
+            runtime: Handle::current(),
+            status: None,
+            last_words: LastWords::default(),
+            drained: tokio::spawn(async {}),
+        };
+        tasks.close();
+        assert!(timeout(Duration::from_millis(20), tasks.wait()).await.is_err());
+        drop(kin);
+        timeout(Duration::from_secs(60), tasks.wait()).await.unwrap();
     }
 }

@@ -40,8 +40,15 @@ pub(crate) struct Seen {
     pub(crate) next: String,
 }
 
-/// Plays all rows, in each way of speaking that they have.
-pub(crate) fn play_all(rows: &[Row]) -> Vec<Vec<(&'static str, Seen)>> {
+/// A row that came to a good end.
+struct Played {
+    seen: Seen,
+    /// Time and memory, for people.
+    took: String,
+}
+
+/// Plays all rows, in each way of speaking that they have, and says what each took.
+pub(crate) fn play_all(rows: &[Row]) -> (Vec<Vec<(&'static str, Seen)>>, String) {
     // To look at some of them: the page is not right then.
     let only = std::env::var("HOSTILE_ONLY").ok();
     let is_wanted = |row: &Row| only.as_ref().is_none_or(|only| row.does.contains(only.as_str()));
@@ -60,21 +67,26 @@ pub(crate) fn play_all(rows: &[Row]) -> Vec<Vec<(&'static str, Seen)>> {
         let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    let failed: Vec<&str> =
-        done.iter().filter_map(|(_, _, seen)| seen.as_ref().err()).map(String::as_str).collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
     let mut seen: Vec<Vec<_>> = rows.iter().map(|_| Vec::new()).collect();
+    let (mut took, mut failed) = (Vec::new(), Vec::new());
     for (at, era, played) in done {
-        seen[at].push((era, played.unwrap()));
+        match played {
+            Ok(played) => {
+                took.push(played.took);
+                seen[at].push((era, played.seen));
+            }
+            Err(why) => failed.push(why),
+        }
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
     for eras in &mut seen {
         eras.sort_by_key(|(era, _)| *era);
     }
-    seen
+    (seen, took.join("\n"))
 }
 
 /// Starts the process, and waits for it.
-fn play_elsewhere(rows: &[Row], at: usize, era: &str) -> Result<Seen, String> {
+fn play_elsewhere(rows: &[Row], at: usize, era: &str) -> Result<Played, String> {
     let row = &rows[at];
     let folder = TempDir::new().unwrap();
     let (path, output) = (folder.path().join("seen"), folder.path().join("output"));
@@ -116,9 +128,10 @@ fn play_elsewhere(rows: &[Row], at: usize, era: &str) -> Result<Seen, String> {
         return failed("we went where it sent us");
     }
     let memory = output.lines().find(|line| line.starts_with("memory:")).unwrap_or_default();
-    eprintln!("{:>5.1} s  {memory}  {} ({era})", began.elapsed().as_secs_f64(), row.does);
+    let seconds = began.elapsed().as_secs_f64();
+    let took = format!("{seconds:>5.1} s  {memory}  {} ({era})", row.does);
     let seen = serde_json::from_slice(&fs::read(path).unwrap());
-    seen.map_err(|error| error.to_string())
+    seen.map(|seen| Played { seen, took }).map_err(|error| error.to_string())
 }
 
 /// What this process was told.

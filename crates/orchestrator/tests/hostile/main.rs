@@ -27,8 +27,10 @@ const ROW_BOUND: std::time::Duration = std::time::Duration::from_secs(180);
 #[test]
 fn generated_table_of_hostile_servers() {
     let rows = rows::all();
-    let seen = alone::play_all(&rows);
+    let (seen, took) = alone::play_all(&rows);
     page::assert_current(&page::write(&rows, &seen));
+    // Not before: what fails is to be found.
+    eprintln!("{took}");
 }
 
 /// Does nothing unless the test above has started it.
