@@ -43,9 +43,11 @@ impl Lines {
                 (self.taken, self.seen) = (end, end);
                 return Ok(Some(&self.bytes[line]));
             }
-            self.bytes.drain(..self.taken);
-            // One large answer is no reason to keep so much.
-            self.bytes.shrink_to(READ);
+            if self.taken > 0 {
+                self.bytes.drain(..self.taken);
+                // One large answer is no reason to keep so much. The room of one that is coming stays.
+                self.bytes.shrink_to(READ);
+            }
             (self.taken, self.seen) = (0, self.bytes.len());
             if !wait(until)? {
                 return Ok(None);
