@@ -19,7 +19,7 @@ const TOOL: &str = "echo";
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    if let Some(status) = orchestrator::guard::run_if_asked() {
+    if let Some(status) = process_guard::run_if_asked() {
         return status;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

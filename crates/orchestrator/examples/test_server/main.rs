@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use server::{Options, Server};
 
 fn main() -> ExitCode {
-    if let Some(status) = orchestrator::guard::run_if_asked() {
+    if let Some(status) = process_guard::run_if_asked() {
         return status;
     }
     let options = match Options::read(std::env::args().skip(1)) {

@@ -9,6 +9,8 @@ use std::process::{Child, Command};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use super::Isolation;
+use super::isolation::isolated;
 use super::open_files;
 use super::task::Task;
 
@@ -40,7 +42,11 @@ pub(super) fn start(task: &Task) -> Result<Pid, u8> {
 
 fn spawn(task: &Task, program: &OsStr, first: Option<&OsStr>) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.args(first).args(&task.arguments).current_dir(&task.folder).process_group(0).spawn()
+    command.args(first).args(&task.arguments).current_dir(&task.folder).process_group(0);
+    match task.isolation {
+        Isolation::OutOfReach => isolated(|| command.spawn()),
+        Isolation::Watched => command.spawn(),
+    }
 }
 
 /// The command has our input and outputs; we have them no more.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use orchestrator::guard::{self, Child, Spawn};
+use process_guard::{Child, Spawn};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -13,7 +13,7 @@ use crate::processes::{Mark, bounded, command_line, guard_program};
 
 async fn said(spawn: &Spawn) -> String {
     let Child { mut stdout, mut guarded, .. } =
-        guard::spawn(spawn, &guard_program()).await.unwrap();
+        process_guard::spawn(spawn, &guard_program()).await.unwrap();
     let mut said = String::new();
     bounded(stdout.read_to_string(&mut said)).await.unwrap();
     bounded(guarded.exited()).await.unwrap();

@@ -8,7 +8,7 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use orchestrator::guard::{self, Child, GuardProgram, Spawn};
+use process_guard::{Child, GuardProgram, Spawn};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Only stops what would hang.
@@ -76,7 +76,7 @@ impl Mark {
 
     pub(crate) async fn start(&self, command: &str, args: &[&str]) -> Child {
         let spawn = Spawn { env: BTreeMap::from([self.variable()]), ..command_line(command, args) };
-        guard::spawn(&spawn, &guard_program()).await.unwrap()
+        process_guard::spawn(&spawn, &guard_program()).await.unwrap()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use orchestrator::guard::shown;
+use process_guard::shown;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{Hold, Mark, Process, bounded, until};

@@ -5,6 +5,7 @@
 //! Without that, on macOS, a guard knows the group of its command and nothing else.
 
 use std::collections::HashSet;
+use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -13,7 +14,9 @@ use rustix::process::{
 };
 
 #[cfg(target_os = "linux")]
-mod children;
+use super::children::ThreadChildren;
+use super::command;
+use super::task::Task;
 
 /// What shells add to a signal's number.
 const BY_SIGNAL: i32 = 128;
@@ -26,11 +29,24 @@ pub(super) struct Family {
     status: Option<u8>,
     /// Who was asked to end already: groups, and children that are in ours.
     told: HashSet<Pid>,
+    #[cfg(target_os = "linux")]
+    children: ThreadChildren,
 }
 
 impl Family {
-    pub(super) fn new(command: Pid) -> Self {
-        Self { command, is_waited_for: false, status: None, told: HashSet::new() }
+    /// Starts the command. If it cannot be started, the error is the status of the guard.
+    pub(super) fn start(task: &Task) -> Result<Self, u8> {
+        // Before the command can hinder us.
+        #[cfg(target_os = "linux")]
+        let children = ThreadChildren::open();
+        Ok(Self {
+            command: command::start(task)?,
+            is_waited_for: false,
+            status: None,
+            told: HashSet::new(),
+            #[cfg(target_os = "linux")]
+            children,
+        })
     }
 
     /// The command's, once it has ended.
@@ -48,8 +64,14 @@ impl Family {
 
     /// Whether nothing is left. Takes note of those that have ended; of the command last.
     pub(super) fn is_gone(&mut self) -> bool {
-        if self.reap() > 0 || self.status().is_none() {
+        let left = self.reap();
+        if left.as_ref().is_ok_and(|left| *left > 0) || self.status().is_none() {
             return false;
+        }
+        if left.is_err() {
+            // What cannot be listed is in the command's group or out of our reach, and the group is lost when the command
+            // is waited for. Our parent kills the rest when we have ended.
+            self.kill();
         }
         // A list of processes is not exact while they come and go. This is.
         loop {
@@ -88,7 +110,7 @@ impl Family {
         if !self.is_waited_for {
             targets.push((Some(self.command), self.command));
         }
-        for pid in self.others() {
+        for pid in self.others().unwrap_or_default() {
             targets.push((getpgid(Some(pid)).ok().filter(|group| *group != ours), pid));
         }
         targets
@@ -98,30 +120,30 @@ impl Family {
 #[cfg(target_os = "linux")]
 impl Family {
     /// Waits for those that have ended, except the command. How many others are left.
-    pub(super) fn reap(&self) -> usize {
+    pub(super) fn reap(&self) -> io::Result<usize> {
         let is_over =
             |pid| !matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
-        self.others().into_iter().filter(|pid| !is_over(*pid)).count()
+        Ok(self.others()?.into_iter().filter(|pid| !is_over(*pid)).count())
     }
 
     /// Our children, except the command.
-    fn others(&self) -> Vec<Pid> {
-        let mut children = children::list();
+    fn others(&self) -> io::Result<Vec<Pid>> {
+        let mut children = self.children.list()?;
         children.retain(|pid| *pid != self.command);
-        children
+        Ok(children)
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Family {
     /// One, where there is anybody in the group. The dead do not count.
-    pub(super) fn reap(&self) -> usize {
+    pub(super) fn reap(&self) -> io::Result<usize> {
         let is_there = || rustix::process::test_kill_process_group(self.command).is_ok();
-        usize::from(!self.is_waited_for && is_there())
+        Ok(usize::from(!self.is_waited_for && is_there()))
     }
 
-    fn others(&self) -> Vec<Pid> {
-        Vec::new()
+    fn others(&self) -> io::Result<Vec<Pid>> {
+        Ok(Vec::new())
     }
 }
 

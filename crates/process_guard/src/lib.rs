@@ -6,39 +6,44 @@
 //! us ── one thread that spawns ──> guard (`watch`) ──> the command ──> its own children
 //! ```
 //!
-//! What a guard cannot do is outlive SIGKILL. Then, on Linux, we kill what it guarded (`left_behind`), as far as that has not
-//! left the guard's session. Where we are killed with it, nobody does: the command's input is closed, which tells a server to
-//! end. A guard holds back nobody who wants to get away, either: who may kill it, may leave.
+//! A guard is out of reach of its command (`isolation`), where the system can do that. Whenever a guard has ended, we kill
+//! what is left of what it guarded (`orphans`). Where we are killed with it, nobody does: the command's input is closed, which tells a
+//! server to end.
 
+#[cfg(target_os = "linux")]
+mod children;
 mod command;
 mod environment;
 mod error;
 mod family;
 mod find;
 mod guarded;
-#[cfg(target_os = "linux")]
-mod left_behind;
+mod isolation;
 mod open_files;
+#[cfg(target_os = "linux")]
+mod orphans;
 #[cfg(target_os = "linux")]
 mod processes;
 mod signals;
 mod spawner;
 pub mod stderr;
 mod task;
+mod tether;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use crate::registry::entry::Connect;
-
-pub(crate) use environment::is_loader;
+pub use environment::is_loader;
 pub use error::SpawnError;
 pub use guarded::{Ended, Guarded, shown};
+pub use isolation::{Isolation, best_isolation};
+pub use tether::{spawn_tethered, tether};
 
 /// A command, as an entry of the registry has it.
 #[derive(Clone, Default)]
@@ -50,20 +55,8 @@ pub struct Spawn {
     pub env: BTreeMap<String, String>,
     /// Where it runs; nothing is where we do.
     pub cwd: Option<PathBuf>,
-}
-
-impl Spawn {
-    /// What an entry has us start; nothing where it is reached over HTTP.
-    pub fn of(connect: &Connect) -> Option<Self> {
-        let Connect::Stdio { command, args, env, cwd } = connect else { return None };
-        let env = env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
-        Some(Self {
-            command: command.clone(),
-            args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
-            env: env.collect(),
-            cwd: cwd.clone(),
-        })
-    }
+    /// Whether it may use setuid programs, and signal, trace and limit processes outside, its guard among them.
+    pub unconfined: bool,
 }
 
 /// A command that runs.
@@ -127,11 +120,20 @@ fn look(spawn: Spawn) -> Result<(environment::Clean, task::Task), SpawnError> {
     let task = task::Task {
         parent: rustix::process::getpid(),
         open_files: None,
+        isolation: match spawn.unconfined || isolation::needs_privileges(&program) {
+            true => Isolation::Watched,
+            false => Isolation::OutOfReach,
+        },
         folder,
         program,
         arguments: spawn.args.into_iter().map(Into::into).collect(),
     };
     Ok((variables, task))
+}
+
+/// Locks a mutex whose data no panic can leave half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Arguments and variables may be secret.
@@ -142,6 +144,7 @@ impl fmt::Debug for Spawn {
             .field("args", &self.args.len())
             .field("env", &self.env.keys())
             .field("cwd", &self.cwd)
+            .field("unconfined", &self.unconfined)
             .finish()
     }
 }

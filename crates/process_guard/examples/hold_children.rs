@@ -1,13 +1,14 @@
 //! Starts a child for each argument, a script for `sh`, says `ready`, and ends them when its input is closed. For tests
-//! that kill it instead. It is its own guard, unless `HOLD_GUARD` names another program.
+//! that kill it instead. It is its own guard, unless `HOLD_GUARD` names another program. With
+//! `HOLD_UNCONFINED` they can reach their guards.
 //!
-//! cargo run -p orchestrator --example hold_children -- 'sleep 1000 & sleep 1000' 'exec sleep 1000'
+//! cargo run -p process_guard --example hold_children -- 'sleep 1000 & sleep 1000' 'exec sleep 1000'
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use orchestrator::guard::{self, Child, GuardProgram, Guarded, Spawn, stderr};
+use process_guard::{Child, GuardProgram, Guarded, Spawn, stderr};
 
 /// What the children get as `MARK`, so that a test finds all that comes of them.
 const MARK: &str = "HOLD_MARK";
@@ -16,7 +17,7 @@ const MARK: &str = "HOLD_MARK";
 const LINGER: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    if let Some(status) = guard::run_if_asked() {
+    if let Some(status) = process_guard::run_if_asked() {
         return status;
     }
     match hold() {
@@ -39,11 +40,12 @@ fn hold() -> Result<(), Box<dyn std::error::Error>> {
             args: vec!["-c".to_owned(), script],
             env: std::env::var(MARK).map(|mark| ("MARK".to_owned(), mark)).into_iter().collect(),
             cwd: None,
+            unconfined: std::env::var_os("HOLD_UNCONFINED").is_some(),
         };
         let (handle, program) = (runtime.handle().clone(), program.clone());
         // Threads that end when their child is there: the child must not.
         asking.push(std::thread::spawn(move || {
-            let child = handle.block_on(guard::spawn(&spawn, &program));
+            let child = handle.block_on(process_guard::spawn(&spawn, &program));
             std::thread::sleep(LINGER);
             child
         }));

@@ -1,7 +1,7 @@
 //! What children say on their standard error: any amount of it, of any kind.
 
-use orchestrator::guard::Child;
-use orchestrator::guard::stderr::{KEPT_LINES, LINE_BYTES, LastWords, drain};
+use process_guard::Child;
+use process_guard::stderr::{KEPT_LINES, LINE_BYTES, LastWords, drain};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::processes::{Mark, bounded};

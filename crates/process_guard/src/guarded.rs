@@ -6,8 +6,11 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+#[cfg(target_os = "linux")]
+use super::orphans::GuardEntry;
 use super::watch::{KILL_BOUND, POLITE_GRACE};
 
 /// How long a child may take to end once its input is closed.
@@ -19,12 +22,37 @@ const GUARD_BOUND: Duration =
 /// A child that ends when this is dropped, with everything below it.
 #[derive(Debug)]
 pub struct Guarded {
-    /// The guard, whose status is the command's.
-    guard: tokio::process::Child,
+    /// None only while this is dropped.
+    guard: Option<Guard>,
     id: u32,
-    /// Whether it was looked for what a guard has left behind that was killed.
+}
+
+/// The process of a guard, whose status is the command's.
+#[derive(Debug)]
+struct Guard {
+    process: tokio::process::Child,
+    /// None once it was waited for.
+    #[cfg(target_os = "linux")]
+    entry: Option<GuardEntry>,
+    /// Whether we have killed what it left behind.
     #[cfg(target_os = "linux")]
     is_cleared: bool,
+}
+
+impl Guard {
+    async fn exited(&mut self) -> io::Result<ExitStatus> {
+        let status = self.process.wait().await?;
+        #[cfg(target_os = "linux")]
+        {
+            self.entry = None;
+            // Its status does not tell whether somebody hindered it.
+            if !self.is_cleared {
+                super::orphans::kill().await;
+                self.is_cleared = true;
+            }
+        }
+        Ok(status)
+    }
 }
 
 /// How a child came to its end.
@@ -39,14 +67,17 @@ pub enum Ended {
 }
 
 impl Guarded {
-    pub(crate) fn new(guard: tokio::process::Child) -> Self {
+    /// Takes charge of a guard that was just started.
+    pub fn new(guard: tokio::process::Child) -> Self {
         let id = guard.id().unwrap_or_default();
-        Self {
-            guard,
-            id,
+        let guard = Guard {
+            process: guard,
+            #[cfg(target_os = "linux")]
+            entry: Some(GuardEntry::new(id)),
             #[cfg(target_os = "linux")]
             is_cleared: false,
-        }
+        };
+        Self { guard: Some(guard), id }
     }
 
     /// The guard's process.
@@ -57,13 +88,10 @@ impl Guarded {
     /// Waits until the command has ended, and everything below it. The status is the command's: 128 and the signal's
     /// number, where a signal ended it.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
-        let status = self.guard.wait().await?;
-        #[cfg(target_os = "linux")]
-        if status.signal().is_some() && !self.is_cleared {
-            super::left_behind::kill(self.id).await;
-            self.is_cleared = true;
+        match &mut self.guard {
+            Some(guard) => guard.exited().await,
+            None => Err(io::Error::other("the guard was dropped")),
         }
-        Ok(status)
     }
 
     /// Ends it politely. Whoever has its input drops that first: closing it is how a server is told to end. Then it
@@ -91,7 +119,8 @@ impl Guarded {
 
     /// To the guard, which is not waited for as long as it has an id; so it is nobody else.
     fn send(&self, signal: Signal) {
-        let pid = self.guard.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let id = self.guard.as_ref().and_then(|guard| guard.process.id());
+        let pid = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(pid) = pid {
             let _ = kill_process(pid, signal);
             // Somebody may have stopped it.
@@ -101,9 +130,13 @@ impl Guarded {
 }
 
 impl Drop for Guarded {
-    /// As if we had died. The runtime waits for it then.
+    /// As if we had died. A task waits for it then.
     fn drop(&mut self) {
         self.send(Signal::HUP);
+        let guard = self.guard.take();
+        if let (Some(mut guard), Ok(runtime)) = (guard, Handle::try_current()) {
+            runtime.spawn(async move { guard.exited().await });
+        }
     }
 }
 
@@ -120,5 +153,30 @@ pub fn shown(status: ExitStatus) -> String {
             None => format!("signal {signal}, sent to its guard"),
         },
         (None, None) => "a status that is unknown".to_owned(),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use tokio::process::Command;
+
+    use super::*;
+    use crate::orphans::is_known;
+
+    #[tokio::test]
+    async fn ended_guard_keeps_the_entry_of_its_successor() {
+        let mut guarded = Guarded::new(Command::new("true").spawn().unwrap());
+        let id = guarded.id();
+        assert!(is_known(id));
+        guarded.exited().await.unwrap();
+        assert!(!is_known(id));
+        // The kernel gives the number to the next guard.
+        let successor = GuardEntry::new(id);
+        drop(guarded);
+        // Lets the task run that a dropped guard leaves.
+        tokio::task::yield_now().await;
+        assert!(is_known(id));
+        drop(successor);
+        assert!(!is_known(id));
     }
 }

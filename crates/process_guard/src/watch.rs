@@ -52,8 +52,8 @@ fn guard(task: &Task) -> io::Result<u8> {
     if getppid() != Some(parent) || signals.asked().is_some() {
         return Ok(FAILED);
     }
-    let mut family = match command::start(task) {
-        Ok(command) => Family::new(command),
+    let mut family = match Family::start(task) {
+        Ok(family) => family,
         Err(status) => return Ok(status),
     };
     if let Err(error) = command::let_go() {
@@ -70,7 +70,8 @@ fn guard(task: &Task) -> io::Result<u8> {
         if let Some(asked) = signals.asked() {
             break Some(asked);
         }
-        family.reap();
+        // Those that stay dead are found again at the end.
+        let _ = family.reap();
         signals.wait(LOOK);
     };
     end(&mut family, &signals, asked);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
-use orchestrator::guard::{Child, Ended, shown};
+use process_guard::{Child, Ended, shown};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::processes::{Mark, bounded, until};

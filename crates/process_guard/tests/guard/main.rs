@@ -7,6 +7,8 @@
 mod drained;
 mod dying;
 mod ending;
+mod namespace;
 mod processes;
+mod reach;
 mod refused;
 mod starting;

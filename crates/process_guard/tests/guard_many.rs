@@ -10,7 +10,7 @@ mod processes;
 use std::fs;
 use std::time::Duration;
 
-use orchestrator::guard::{Child, Ended};
+use process_guard::{Child, Ended};
 use processes::{Mark, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;

@@ -1,6 +1,6 @@
-//! The one thread that starts guards. A guard hears of the end of the thread that started it, so that thread never ends
-//! while we live. It starts our own program and nothing else, so that nothing on a disk that does not answer holds it
-//! up.
+//! The one thread that starts child processes. The kernel sends a child its death signal when the *thread*
+//! that started it ends, so this thread lives as long as our process. It starts our own binary and nothing
+//! else, so a disk that does not respond cannot block it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,27 +15,19 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::task::{self, Task};
-use super::{Child, GuardProgram, Guarded, SpawnError, open_files};
-use crate::lock;
+use super::{Child, GuardProgram, Guarded, SpawnError, lock, open_files};
 
-/// How many may wait for the thread; others wait to wait.
+/// How many jobs may wait for the thread; other callers wait to enqueue theirs.
 const WAITING: usize = 64;
 
-/// How to reach the thread.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A handle of the thread.
 #[derive(Debug, Clone)]
 struct Spawner {
     jobs: mpsc::Sender<Job>,
-    /// What was allowed before we asked for more.
+    /// The limit of open files before we raised it.
     open_files: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Job {
-    command: Command,
-    /// Whose pipes they will be.
-    runtime: Handle,
-    /// Where nobody waits any more, the child is dropped, and ends by that.
-    reply: oneshot::Sender<io::Result<Child>>,
 }
 
 static SPAWNER: Mutex<Option<Spawner>> = Mutex::new(None);
@@ -51,11 +43,27 @@ pub(super) async fn spawn(
     command.arg0(task::NAME).arg(task::GUARD).args(task.words());
     command.env_clear().envs(variables);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (reply, child) = oneshot::channel();
-    let job = Job { command, runtime: Handle::current(), reply };
-    spawner.jobs.send(job).await.map_err(|_| SpawnError::Stopped)?;
-    let child = child.await.map_err(|_| SpawnError::Stopped)?;
+    let child = on_thread(move || start(&mut command)).await;
     child.map_err(|error| failed(program, &task, error))
+}
+
+/// Runs `start` on the spawner thread, in the caller's runtime, which owns the child's pipes. If the caller
+/// is gone by then, the child is dropped.
+pub(super) async fn on_thread<T: Send + 'static>(
+    start: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let runtime = Handle::current();
+    let (reply, started) = oneshot::channel();
+    let job = move || {
+        // What is dropped here, because its caller is gone, needs the runtime too.
+        let _runtime = runtime.enter();
+        // A runtime without I/O panics here. If this thread ended, all children would.
+        let started = catch_unwind(AssertUnwindSafe(start));
+        let _ = reply.send(started.unwrap_or_else(|_| Err(io::Error::other("it panicked"))));
+    };
+    let ended = || io::Error::other("the thread that starts processes has ended");
+    spawner()?.jobs.send(Box::new(job)).await.map_err(|_| ended())?;
+    started.await.map_err(|_| ended())?
 }
 
 fn failed(guard: &GuardProgram, task: &Task, source: io::Error) -> SpawnError {
@@ -67,7 +75,7 @@ fn failed(guard: &GuardProgram, task: &Task, source: io::Error) -> SpawnError {
     }
 }
 
-/// The thread is made when it is first needed.
+/// Starts the thread on first use.
 fn spawner() -> io::Result<Spawner> {
     let mut spawner = lock(&SPAWNER);
     if let Some(spawner) = &*spawner {
@@ -75,19 +83,18 @@ fn spawner() -> io::Result<Spawner> {
     }
     let (jobs, waiting) = mpsc::channel(WAITING);
     std::thread::Builder::new().name("spawner".to_owned()).spawn(|| serve(waiting))?;
+    #[cfg(target_os = "linux")]
+    {
+        super::orphans::spare_present()?;
+        // What a guard leaves behind comes to us.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
     Ok(spawner.insert(Spawner { jobs, open_files: open_files::raise() }).clone())
 }
 
 fn serve(mut waiting: mpsc::Receiver<Job>) {
-    while let Some(Job { mut command, runtime, reply }) = waiting.blocking_recv() {
-        // A runtime without what is needed panics. With this thread all children would end.
-        let started = catch_unwind(AssertUnwindSafe(|| {
-            let _runtime = runtime.enter();
-            start(&mut command)
-        }));
-        let child = started.unwrap_or_else(|_| Err(io::Error::other("it panicked")));
-        // Dropped here where nobody wants it.
-        let _ = reply.send(child);
+    while let Some(job) = waiting.blocking_recv() {
+        job();
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use rustix::process::Pid;
 
+use super::Isolation;
+
 pub(super) const GUARD: &str = "__guard";
 
 /// How a guard is called in a list of processes: whoever kills us by our name should not kill it with us.
@@ -19,6 +21,8 @@ pub(super) struct Task {
     pub(super) parent: Pid,
     /// How many files it may have open at first, where we allowed ourselves more.
     pub(super) open_files: Option<u64>,
+    /// What is wanted; the system may not have it.
+    pub(super) isolation: Isolation,
     pub(super) folder: PathBuf,
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
@@ -30,6 +34,7 @@ impl Task {
         let mut words = vec![
             self.parent.as_raw_pid().to_string().into(),
             limit.into(),
+            word(self.isolation).into(),
             self.folder.clone().into(),
             self.program.clone().into(),
         ];
@@ -42,9 +47,19 @@ impl Task {
         let parent = Pid::from_raw(words.next()?.to_str()?.parse().ok()?)?;
         let limit = words.next()?;
         let open_files = if limit == NO_LIMIT { None } else { Some(limit.to_str()?.parse().ok()?) };
+        let isolation = words.next()?;
+        let isolations = [Isolation::OutOfReach, Isolation::Watched];
+        let isolation = isolations.into_iter().find(|one| isolation == word(*one))?;
         let folder = words.next()?.into();
         let program = words.next()?.into();
-        Some(Self { parent, open_files, folder, program, arguments: words.collect() })
+        Some(Self { parent, open_files, isolation, folder, program, arguments: words.collect() })
+    }
+}
+
+fn word(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::OutOfReach => "isolated",
+        Isolation::Watched => "watched",
     }
 }
 
@@ -70,6 +85,7 @@ mod tests {
             let task = Task {
                 parent: rustix::process::getpid(),
                 open_files,
+                isolation: Isolation::Watched,
                 folder: "/a folder".into(),
                 program: "/bin/echo".into(),
                 arguments: vec!["".into(), "-".into(), OsString::from_vec(vec![0xff, b' '])],
@@ -80,7 +96,13 @@ mod tests {
 
     #[test]
     fn other_words_are_not_a_task() {
-        for words in [&[][..], &["1"], &["0", "-", "/", "/bin/true"], &["1", "many", "/", "x"]] {
+        for words in [
+            &[][..],
+            &["1"],
+            &["0", "-", "watched", "/", "/bin/true"],
+            &["1", "many", "watched", "/", "x"],
+            &["1", "-", "/", "x"],
+        ] {
             assert_eq!(Task::read(words.iter().map(Into::into)), None, "{words:?}");
         }
     }

@@ -112,7 +112,7 @@ pub(super) struct Clean {
 }
 
 /// Whether a variable loads code into a program. No child gets one, whoever sets it.
-pub(crate) fn is_loader(name: &str) -> bool {
+pub fn is_loader(name: &str) -> bool {
     is_among(name, LOADERS, LOADER_BEGINNINGS)
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use orchestrator::guard::stderr::{LastWords, drain};
-use orchestrator::guard::{self, Child, GuardProgram, Spawn, shown};
+use process_guard::stderr::{LastWords, drain};
+use process_guard::{Child, GuardProgram, Spawn, shown};
 
 use crate::processes::{Mark, bounded, command_line, guard_program};
 
@@ -47,7 +47,7 @@ async fn what_is_wrong_is_said_before_anything_is_started() {
     ];
     let mut said = Vec::new();
     for spawn in spawns {
-        let error = guard::spawn(&spawn, &guard_program()).await.unwrap_err();
+        let error = process_guard::spawn(&spawn, &guard_program()).await.unwrap_err();
         said.push(error.to_string().replace(root.to_str().unwrap(), "[ROOT]"));
     }
     insta::assert_snapshot!(said.join("\n\n"), @"
@@ -89,7 +89,7 @@ async fn what_the_kernel_does_not_run_is_said_by_the_child() {
     let mut said = Vec::new();
     for (command, args) in [("./no-interpreter", &[][..]), ("/bin/true", &[long.as_str()])] {
         let spawn = Spawn { cwd: Some(root.to_owned()), ..command_line(command, args) };
-        let line = match guard::spawn(&spawn, &guard_program()).await {
+        let line = match process_guard::spawn(&spawn, &guard_program()).await {
             Ok(Child { stderr, mut guarded, .. }) => {
                 let last_words = LastWords::default();
                 bounded(drain(stderr, last_words.clone(), |_| {})).await;
@@ -113,7 +113,7 @@ async fn what_the_kernel_does_not_run_is_said_by_the_child() {
 #[tokio::test]
 async fn a_guard_that_is_not_there_is_named() {
     let missing = GuardProgram("/no/such/guard".into());
-    let error = guard::spawn(&command_line("/bin/true", &[]), &missing).await.unwrap_err();
+    let error = process_guard::spawn(&command_line("/bin/true", &[]), &missing).await.unwrap_err();
     insta::assert_snapshot!(error, @"the guard of `/bin/true` could not be started from `/no/such/guard`: No such file or directory (os error 2)");
 }
 
