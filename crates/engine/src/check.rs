@@ -3,13 +3,15 @@
 
 use std::collections::HashSet;
 
+use budget::{Budget, Exhausted, INPUT_BYTES_MAX};
 use serde::Serialize;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
 use workflow::definition::{LoopStep, PlainStep, Step};
 use workflow::{Context, Variables, Workflow};
 
 use crate::compiled::Compiled;
-use crate::criteria::{self, Unusable};
+use crate::criteria::{self, Output, Unusable};
+use crate::decide::check_bytes;
 use crate::guidance::applies;
 use crate::loops::{LoopState, body};
 use crate::refusal::Refusal;
@@ -27,13 +29,14 @@ pub struct Verdict {
 }
 
 /// What a step sees: the context, and the variables of the loops around it.
-pub(crate) fn variables_at<'a>(
+pub(crate) fn variables_at<'a, 'b>(
     workflow: &'a Workflow,
     step: &str,
     loops: &LoopState,
     context: &'a Context,
-) -> Result<Variables<'a>, Refusal> {
-    let mut variables = Variables::new(context);
+    budget: &'b Budget,
+) -> Result<Variables<'a, 'b>, Refusal> {
+    let mut variables = Variables::new(context, budget);
     // Most steps are in no loop, and a workflow may have thousands to look through.
     if loops.loops.is_empty() {
         return Ok(variables);
@@ -43,7 +46,7 @@ pub(crate) fn variables_at<'a>(
     for outer in way {
         if let Some(progress) = loops.loops.get(&*outer.id) {
             let progress = progress.clone().resume(outer, &variables)?;
-            progress.bind(&outer.r#loop, &mut variables);
+            progress.bind(outer, &mut variables)?;
         }
     }
     Ok(variables)
@@ -62,10 +65,15 @@ impl Checker {
         step: &str,
         output: &str,
         context: &Context,
+        budget: &Budget,
     ) -> Result<Verdict, Refusal> {
-        let state = LoopState::of(workflow, context)?;
+        if output.len() > INPUT_BYTES_MAX {
+            return Err(Refusal::TooLarge { what: "an output", limit: INPUT_BYTES_MAX });
+        }
+        check_bytes(context, INPUT_BYTES_MAX)?;
+        let state = LoopState::of(workflow, context, budget)?;
         let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
-        let variables = variables_at(workflow, step, &state, context)?;
+        let variables = variables_at(workflow, step, &state, context, budget)?;
         match found {
             Step::Plain(found) => self.judge(found, output, &variables),
             // A loop has no output of its own, and so nothing to check it for.
@@ -78,7 +86,7 @@ impl Checker {
         &self,
         step: &PlainStep,
         output: &str,
-        variables: &Variables<'_>,
+        variables: &Variables<'_, '_>,
     ) -> Result<Verdict, Refusal> {
         if let Some(unusable) = &step.unusable_criteria {
             let (step, details) = (step.id.to_string(), unusable.details.clone());
@@ -89,10 +97,14 @@ impl Checker {
             });
         }
         let checks = step.validation_criteria.as_ref().map(Criteria::checks).unwrap_or_default();
+        let text = output;
+        let output = Output { text, budget: variables.budget() };
         let mut tried = Vec::new();
+        let mut number = 0;
         for check in checks {
-            let outcome = self.attempt(check, output, variables);
-            let outcome = outcome.map_err(|unusable| match unusable {
+            let outcome = self.attempt(check, output, variables, &mut number);
+            let outcome = outcome.map_err(|(rule, unusable)| match unusable {
+                Unusable::Exhausted(why) => Refusal::exhausted(&step.id, named(number, rule))(why),
                 Unusable::Rule(details) => {
                     Refusal::UnusableCriteria { step: step.id.to_string(), details: vec![details] }
                 }
@@ -103,7 +115,7 @@ impl Checker {
             tried.extend(outcome);
         }
         if tried.is_empty() {
-            return Ok(not_blank(output));
+            return Ok(not_blank(text));
         }
         let whole = Tried::group(Logic::All, tried);
         if whole.passed() {
@@ -116,41 +128,51 @@ impl Checker {
             add_once(&mut issues, rule.message.to_string());
         }
         let mut suggestions = vec![FIRST_SUGGESTION.to_owned()];
-        for suggestion in self.way(&whole, true, output).suggestions() {
+        let way = self
+            .way(&whole, true, output)
+            .map_err(Refusal::exhausted(&step.id, "saying what to change under the rules"))?;
+        for suggestion in way.suggestions() {
             add_once(&mut suggestions, suggestion);
         }
         Ok(Verdict { valid: false, issues, suggestions })
     }
 
     /// What to change, so that this comes out as wanted.
-    fn way(&self, tried: &Tried<'_>, wanted: bool, output: &str) -> Way {
+    fn way(&self, tried: &Tried<'_>, wanted: bool, output: Output<'_>) -> Result<Way, Exhausted> {
         if tried.passed() == wanted {
-            return Way::All(Vec::new());
+            return Ok(Way::All(Vec::new()));
         }
         match tried {
             Tried::Rule { rule, .. } => {
-                let advice = criteria::advice(&rule.kind, wanted, output, &self.compiled);
-                Way::all(advice.into_iter().map(Way::Do))
+                let advice = criteria::advice(&rule.kind, wanted, output, &self.compiled)?;
+                Ok(Way::all(advice.into_iter().map(Way::Do)))
             }
             Tried::Group { logic, members, .. } => {
                 let inside = logic.inside(wanted);
                 let ways = members.iter().map(|member| self.way(member, inside, output));
-                if logic.is_choice(wanted) { Way::any(ways) } else { Way::all(ways) }
+                let ways = ways.collect::<Result<Vec<_>, _>>()?.into_iter();
+                Ok(if logic.is_choice(wanted) { Way::any(ways) } else { Way::all(ways) })
             }
         }
     }
 
-    /// Tries a check. What does not apply drops out: `None`.
+    /// Tries a check, and counts its rules. What does not apply drops out: `None`. Where a rule cannot be used, it says
+    /// which.
     fn attempt<'w>(
         &self,
         check: &'w Check,
-        output: &str,
-        variables: &Variables<'_>,
-    ) -> Result<Option<Tried<'w>>, Unusable> {
+        output: Output<'_>,
+        variables: &Variables<'_, '_>,
+        number: &mut usize,
+    ) -> Result<Option<Tried<'w>>, (&'w Rule, Unusable)> {
         let parts = match check {
-            Check::Rule(rule) if !applies(rule, variables) => return Ok(None),
             Check::Rule(rule) => {
-                let passed = criteria::passes(&rule.kind, output, &self.compiled)?;
+                *number += 1;
+                if !applies(rule, variables).map_err(|why| (&**rule, why.into()))? {
+                    return Ok(None);
+                }
+                let passed = criteria::passes(&rule.kind, output, &self.compiled);
+                let passed = passed.map_err(|unusable| (&**rule, unusable))?;
                 return Ok(Some(Tried::Rule { rule, passed }));
             }
             Check::Composition(parts) => parts,
@@ -159,7 +181,7 @@ impl Checker {
         for part in parts {
             let mut members = Vec::new();
             for member in part.members() {
-                members.extend(self.attempt(member, output, variables)?);
+                members.extend(self.attempt(member, output, variables, number)?);
             }
             let logic = match part {
                 Composition::And(_) => Logic::All,
@@ -306,6 +328,11 @@ impl Way {
             }
         }
     }
+}
+
+/// A rule by its number in the file, and what it is.
+fn named(number: usize, rule: &Rule) -> String {
+    format!("rule {number} ({})", criteria::name(&rule.kind))
 }
 
 fn not_blank(output: &str) -> Verdict {

@@ -3,6 +3,7 @@
 use workflow::Context;
 
 use crate::event::{Decision, Origin, Submission};
+use crate::rules::Rules;
 use crate::state::State;
 
 #[derive(Debug, Clone)]
@@ -13,6 +14,7 @@ pub enum Command<'a> {
         context: Context,
         /// Its gates are decided with a token that may approve, and in no other way.
         strict: bool,
+        rules: Rules,
     },
     /// For a session that is not there yet: begins where another one stood.
     Fork {
@@ -23,6 +25,7 @@ pub enum Command<'a> {
         revision: u64,
         submission: Submission,
     },
+    /// About what waits: an output, or the beginning of loops.
     Approve(Decision),
     Decline(Decision),
     /// `then` is the state as it was when the step to go back to was current, after event `version`.

@@ -1,6 +1,7 @@
 //! The kinds of rules, one file each: whether an output passes, and what to change where it should
 //! have passed, or should not have.
 
+use budget::{Budget, Exhausted};
 use workflow::criteria::RuleKind;
 
 use crate::compiled::Compiled;
@@ -15,28 +16,71 @@ mod schema;
 pub(crate) enum Unusable {
     Rule(String),
     Schema(String),
+    Exhausted(Exhausted),
 }
 
-pub(crate) fn passes(kind: &RuleKind, output: &str, compiled: &Compiled) -> Result<bool, Unusable> {
+impl From<Exhausted> for Unusable {
+    fn from(why: Exhausted) -> Self {
+        Self::Exhausted(why)
+    }
+}
+
+/// An output, with the budget for checking it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) budget: &'a Budget,
+}
+
+pub(crate) fn passes(
+    kind: &RuleKind,
+    output: Output<'_>,
+    compiled: &Compiled,
+) -> Result<bool, Unusable> {
     match kind {
-        RuleKind::Contains { value } => Ok(contains::passes(value, output)),
-        RuleKind::Length { min, max } => Ok(length::passes(*min, *max, output)),
+        RuleKind::Contains { value } => {
+            output.budget.spend_scan(output.text.len() + value.len())?;
+            Ok(contains::passes(value, output.text))
+        }
+        RuleKind::Length { min, max } => {
+            output.budget.spend_scan(output.text.len())?;
+            Ok(length::passes(*min, *max, output.text))
+        }
         RuleKind::Regex { pattern, flags } => regex::passes(pattern, flags, output, compiled),
         RuleKind::Schema { schema } => schema::passes(schema, output, compiled),
     }
 }
 
+/// A rule by its type, and its pattern where it has one.
+pub(crate) fn name(kind: &RuleKind) -> String {
+    match kind {
+        RuleKind::Contains { .. } => "`contains`".to_owned(),
+        RuleKind::Length { .. } => "`length`".to_owned(),
+        RuleKind::Schema { .. } => "`schema`".to_owned(),
+        RuleKind::Regex { pattern, flags } if pattern.len() <= NAMED_BYTES_MAX => {
+            format!("`regex` /{pattern}/{flags}")
+        }
+        RuleKind::Regex { .. } => "`regex`".to_owned(),
+    }
+}
+
+/// A longer pattern is not repeated.
+const NAMED_BYTES_MAX: usize = 100;
+
 /// What the agent can do about a rule that came out wrong. `wanted` says how it should have come out.
 pub(crate) fn advice(
     kind: &RuleKind,
     wanted: bool,
-    output: &str,
+    output: Output<'_>,
     compiled: &Compiled,
-) -> Vec<String> {
-    match kind {
+) -> Result<Vec<String>, Exhausted> {
+    Ok(match kind {
         RuleKind::Contains { value } => vec![contains::advice(value, wanted)],
-        RuleKind::Length { min, max } => vec![length::advice(*min, *max, wanted, output)],
+        RuleKind::Length { min, max } => {
+            output.budget.spend_scan(output.text.len())?;
+            vec![length::advice(*min, *max, wanted, output.text)]
+        }
         RuleKind::Regex { pattern, flags } => vec![regex::advice(pattern, flags, wanted)],
-        RuleKind::Schema { schema } => schema::advice(schema, wanted, output, compiled),
-    }
+        RuleKind::Schema { schema } => return schema::advice(schema, wanted, output, compiled),
+    })
 }

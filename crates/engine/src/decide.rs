@@ -1,21 +1,23 @@
 //! What a command comes to: an event, or a refusal. Nothing is done here; whoever asks stores the event and
 //! folds it into the state.
 
+use budget::Budget;
 use workflow::{Context, Workflow};
 
 use crate::check::{Checker, variables_at};
 use crate::command::Command;
 use crate::event::{Channel, Decision, Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
-use crate::next::{Found, Ids, Keeper, find, is_confirmed, named_bodies};
+use crate::next::{Found, Ids, Keeper, Running, find, is_confirmed, named_bodies};
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::rules::Rules;
+use crate::state::{Pending, State};
 
 /// The longest output of a step.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// How much context a session may hold, as JSON.
 pub const CONTEXT_BYTES_MAX: usize = 256 * 1024;
-/// The longest reason of a decision, or of going back.
+/// The longest reason of a decision, a rewind or a fork.
 pub const REASON_BYTES_MAX: usize = 4 * 1024;
 
 /// Decides. None: what is asked for is so already.
@@ -24,38 +26,46 @@ pub fn decide(
     checker: &Checker,
     state: Option<&State>,
     command: Command<'_>,
+    budget: &Budget,
 ) -> Result<Option<Event>, Refusal> {
     match (command, state) {
-        (Command::Start { goal, context, strict }, None) => {
-            start(workflow, goal, context, strict).map(Some)
+        (Command::Start { goal, context, strict, rules }, None) => {
+            start(workflow, goal, context, strict, rules, budget).map(Some)
         }
-        (Command::Fork { from, state: then }, None) => Ok(Some(Event::Started {
-            workflow_id: then.workflow_id.clone(),
-            goal: then.goal.clone(),
-            context: then.context.clone(),
-            forked_from: Some(from),
-            gated: then.gated.clone(),
-            strict: then.strict,
-            place: whole_place(then),
-        })),
+        (Command::Fork { from, state: then }, None) => {
+            check_reason(from.reason.as_deref())?;
+            Ok(Some(Event::Started {
+                rules: then.rules,
+                workflow_id: then.workflow_id.clone(),
+                goal: then.goal.clone(),
+                context: then.context.clone(),
+                forked_from: Some(from),
+                gated: then.gated.clone(),
+                strict: then.strict,
+                imported: then.imported.clone(),
+                place: whole_place(then),
+            }))
+        }
         (Command::Advance { revision, submission }, Some(state)) => {
-            advance(workflow, checker, state, revision, submission)
+            advance(workflow, checker, state, revision, submission, budget)
         }
         (Command::Approve(decision), Some(state)) => {
-            let submission = state.waiting.as_ref().ok_or(Refusal::NotWaiting)?;
-            check_channel(state, &decision)?;
-            check_reason(decision.reason.as_deref())?;
-            let place = place_after(workflow, state, current(workflow, state)?, submission)?;
-            Ok(Some(Event::Approved { decision, place }))
+            let pending = check_decision(state, &decision)?;
+            let now = current(workflow, state, budget)?;
+            Ok(Some(match pending {
+                Pending::Output(submission) => {
+                    let place = place_after(workflow, state, now, submission, budget)?;
+                    Event::Approved { decision, place }
+                }
+                Pending::Loops(_) => Event::LoopApproved { decision },
+            }))
         }
-        (Command::Decline(decision), Some(state)) => match state.waiting {
-            Some(_) => {
-                check_channel(state, &decision)?;
-                check_reason(decision.reason.as_deref())?;
-                Ok(Some(Event::Declined { decision }))
-            }
-            None => Err(Refusal::NotWaiting),
-        },
+        (Command::Decline(decision), Some(state)) => {
+            Ok(Some(match check_decision(state, &decision)? {
+                Pending::Output(_) => Event::Declined { decision },
+                Pending::Loops(_) => Event::LoopDeclined { decision },
+            }))
+        }
         (Command::Rewind { revision, version, then, reason }, Some(state)) => {
             check_revision(state, revision)?;
             check_reason(Some(&reason))?;
@@ -70,10 +80,22 @@ pub fn decide(
 }
 
 /// The current step.
-pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Found<'a>, Refusal> {
+pub(crate) fn current<'a, 'b>(
+    workflow: &'a Workflow,
+    state: &'a State,
+    budget: &'b Budget,
+) -> Result<Found<'a, 'b>, Refusal> {
+    if !state.rules.is_known() {
+        let (rules, known) = (state.rules, Rules::CURRENT);
+        let details = format!(
+            "the session follows rules {rules}, and this version of the program knows up to {known}"
+        );
+        return Err(Refusal::BadState { details });
+    }
     let loops = state.loops.clone();
     let completed = Ids::new(&state.completed);
-    let found = find(workflow, &completed, loops, &state.context, Keeper::Session)?;
+    let keeper = Keeper::Session(state.rules);
+    let found = find(workflow, &completed, loops, &state.context, keeper, budget)?;
     if found.step.map(|step| &*step.id) != state.step.as_deref() {
         let details =
             "the session stands where this version of the program would not go".to_owned();
@@ -82,19 +104,68 @@ pub(crate) fn current<'a>(workflow: &'a Workflow, state: &'a State) -> Result<Fo
     Ok(found)
 }
 
+/// Refuses a state that no session of this workflow can be in, where it was not computed here: the beginning of a
+/// copy, in a log from elsewhere.
+pub fn check_state(workflow: &Workflow, state: &State, budget: &Budget) -> Result<(), Refusal> {
+    check_context(&state.context)?;
+    let completed = state.completed.iter().map(|id| &**id);
+    let gated = state.gated.iter().map(String::as_str);
+    if let Some(unknown) = completed.chain(gated).find(|id| workflow.step(id).is_none()) {
+        return Err(Refusal::step_not_found(workflow, unknown));
+    }
+    state.loops.check(workflow, budget)?;
+    let found = current(workflow, state, budget)?;
+    let begins = |id: &String| {
+        let mut running = found.running.iter();
+        running.any(|running| running.begins && *running.step.id == **id)
+    };
+    match &state.loop_gate {
+        Some(gate) if !state.rules.decides_loop_gate_first() || !gate.loops.iter().all(begins) => {
+            let details = "it waits before a loop that does not begin there".to_owned();
+            Err(Refusal::BadState { details })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn start(
     workflow: &Workflow,
     goal: Option<String>,
     context: Context,
     strict: bool,
+    rules: Rules,
+    budget: &Budget,
 ) -> Result<Event, Refusal> {
     check_context(&context)?;
     let none = Ids::new::<String>(&[]);
-    let first = find(workflow, &none, LoopState::default(), &context, Keeper::Session)?;
-    let place = Place { step: first.step.map(|step| step.id.to_string()), ..Place::default() };
-    let workflow_id = workflow.id.to_string();
-    let (forked_from, gated) = (None, Vec::new());
-    Ok(Event::Started { workflow_id, goal, context, forked_from, gated, strict, place })
+    let keeper = Keeper::Session(rules);
+    let first = find(workflow, &none, LoopState::default(), &context, keeper, budget)?;
+    let step = first.step.map(|step| step.id.to_string());
+    let place = Place { step, gates: loop_gates(&first, &[]), ..Place::default() };
+    Ok(Event::Started {
+        rules,
+        workflow_id: workflow.id.to_string(),
+        goal,
+        context,
+        forked_from: None,
+        gated: Vec::new(),
+        strict,
+        imported: None,
+        place,
+    })
+}
+
+/// The loops that begin with the step found and that a person has to approve before.
+fn loop_gates(found: &Found<'_, '_>, gated: &[String]) -> Vec<String> {
+    let Keeper::Session(rules) = found.keeper else { return Vec::new() };
+    if !rules.decides_loop_gate_first() {
+        return Vec::new();
+    }
+    let is_gate = |running: &&Running<'_>| {
+        running.confirms || running.begins && gated.iter().any(|id| **id == *running.step.id)
+    };
+    let gates = found.running.iter().filter(is_gate);
+    gates.map(|running| running.step.id.to_string()).collect()
 }
 
 fn advance(
@@ -103,8 +174,12 @@ fn advance(
     state: &State,
     revision: u64,
     submission: Submission,
+    budget: &Budget,
 ) -> Result<Option<Event>, Refusal> {
     check_revision(state, revision)?;
+    if let Some(gate) = &state.loop_gate {
+        return Err(Refusal::LoopGate { loops: gate.loops.clone() });
+    }
     if state.step.as_deref() != Some(&*submission.step) {
         let (step, current) = (submission.step, state.step.clone());
         return Err(Refusal::NotCurrent { step, current });
@@ -117,10 +192,10 @@ fn advance(
     }
     let context = merged(state, &submission);
     check_context(&context)?;
-    let now = current(workflow, state)?;
+    let now = current(workflow, state, budget)?;
     let Submission { step, output, .. } = &submission;
     let Some(plain) = now.step else { return Err(Refusal::step_not_found(workflow, step)) };
-    let variables = variables_at(workflow, step, &now.state, &context)?;
+    let variables = variables_at(workflow, step, &now.state, &context, budget)?;
     let verdict = checker.judge(plain, output, &variables)?;
     if !verdict.valid {
         let (issues, suggestions) = (verdict.issues, verdict.suggestions);
@@ -128,10 +203,10 @@ fn advance(
     }
     let is_gated = state.gated.contains(step);
     let confirmation = plain.require_confirmation.as_ref();
-    if is_gated || now.requires_confirmation() || is_confirmed(confirmation, &variables) {
+    if is_gated || now.requires_confirmation()? || is_confirmed(step, confirmation, &variables)? {
         return Ok(Some(Event::Submitted { submission }));
     }
-    let place = place_after(workflow, state, now, &submission)?;
+    let place = place_after(workflow, state, now, &submission, budget)?;
     Ok(Some(Event::Accepted { submission, place }))
 }
 
@@ -139,12 +214,13 @@ fn advance(
 fn place_after(
     workflow: &Workflow,
     state: &State,
-    now: Found<'_>,
+    now: Found<'_, '_>,
     submission: &Submission,
+    budget: &Budget,
 ) -> Result<Place, Refusal> {
-    let is_top = |id: &str| {
-        workflow.steps.iter().any(|step| step.id() == id) && !named_bodies(workflow).contains(&id)
-    };
+    let named = named_bodies(workflow);
+    let is_top =
+        |id: &str| workflow.steps.iter().any(|step| step.id() == id) && !named.contains(id);
     // What an agent would report as completed: the step, unless a loop counts it, and the loops that ended.
     let Found { running, state: mut loops, .. } = now;
     let mut completed = Vec::new();
@@ -156,14 +232,17 @@ fn place_after(
     let before = state.completed.iter().map(|id| &**id);
     let all: Vec<&str> = before.chain(completed.iter().map(String::as_str)).collect();
     let context = merged(state, submission);
-    let next = find(workflow, &Ids::new(&all), loops.clone(), &context, Keeper::Session)?;
+    let keeper = Keeper::Session(state.rules);
+    let next = find(workflow, &Ids::new(&all), loops.clone(), &context, keeper, budget)?;
     let step = next.step.map(|step| step.id.to_string());
-    Ok(Place { step, completed, loops })
+    let gates = loop_gates(&next, &state.gated);
+    Ok(Place { step, completed, loops, gates })
 }
 
 fn whole_place(state: &State) -> Place {
     let completed = state.completed.iter().map(ToString::to_string).collect();
-    Place { step: state.step.clone(), completed, loops: state.loops.clone() }
+    let gates = state.loop_gate.as_ref().map(|gate| gate.loops.clone()).unwrap_or_default();
+    Place { step: state.step.clone(), completed, loops: state.loops.clone(), gates }
 }
 
 fn merged(state: &State, submission: &Submission) -> Context {
@@ -177,6 +256,14 @@ fn check_revision(state: &State, given: u64) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::WrongRevision { given, current: state.revision })
+}
+
+/// What a decision is about, where it may be made.
+fn check_decision<'s>(state: &'s State, decision: &Decision) -> Result<Pending<'s>, Refusal> {
+    let pending = state.pending().ok_or(Refusal::NotWaiting)?;
+    check_channel(state, decision)?;
+    check_reason(decision.reason.as_deref())?;
+    Ok(pending)
 }
 
 /// Who could sit at a terminal or answer for a client's user could be the agent.
@@ -193,11 +280,30 @@ fn check_context(context: &Context) -> Result<(), Refusal> {
     if context.contains_key(KEY) {
         return Err(Refusal::Reserved { variable: KEY });
     }
-    let bytes = serde_json::to_string(context).map_or(0, |text| text.len());
-    if bytes > CONTEXT_BYTES_MAX {
-        return Err(Refusal::TooLarge { what: "the context", limit: CONTEXT_BYTES_MAX });
+    check_bytes(context, CONTEXT_BYTES_MAX)
+}
+
+/// Whether a context is within a limit, as JSON.
+pub(crate) fn check_bytes(context: &Context, limit: usize) -> Result<(), Refusal> {
+    let mut left = Left(limit);
+    // Only running out of room can go wrong.
+    serde_json::to_writer(&mut left, context)
+        .map_err(|_| Refusal::TooLarge { what: "the context", limit })
+}
+
+/// Room that is written to, and nothing kept.
+struct Left(usize);
+
+impl std::io::Write for Left {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or(std::io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
     }
-    Ok(())
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {

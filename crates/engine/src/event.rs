@@ -6,12 +6,17 @@ use serde::{Deserialize, Serialize};
 use workflow::Context;
 
 use crate::loops::LoopState;
+use crate::rules::Rules;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Event {
     /// The first one, and only that.
     Started {
+        /// Which behavior the session follows, whatever later versions of the program do. A copy keeps the number of
+        /// its original.
+        #[serde(default, skip_serializing_if = "Rules::is_first")]
+        rules: Rules,
         workflow_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
@@ -25,6 +30,9 @@ pub enum Event {
         /// What waits for a person is decided with a token that may approve, and in no other way.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         strict: bool,
+        /// The import that the original of a copy came from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        imported: Option<ImportOrigin>,
         place: Place,
     },
     /// The output was good, and no person had to confirm it.
@@ -45,6 +53,13 @@ pub enum Event {
         context: Context,
         place: Place,
     },
+    /// A person has approved the loops that begin with the current step: it is handed out.
+    LoopApproved { decision: Decision },
+    /// A person has rejected them: the session stays before the loops until one is approved or it goes back.
+    LoopDeclined { decision: Decision },
+    /// Everything before this event was read from a file. The engine has decided it anew; people's decisions and the
+    /// beginning of a copy are taken from the file as they are.
+    Imported { origin: ImportOrigin },
 }
 
 /// What an agent hands in for a step.
@@ -68,6 +83,9 @@ pub struct Place {
     /// Where the loops stood when the current step was found.
     #[serde(flatten)]
     pub loops: LoopState,
+    /// The loops that begin with the step, outermost first, where a person has to approve that before it is handed out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
 }
 
 /// What a person decided about a submission.
@@ -99,4 +117,16 @@ pub struct Origin {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Where an imported session came from, as its file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportOrigin {
+    /// Its id there.
+    pub session: String,
+    pub owner: String,
+    /// SHA-256 of the file, in hexadecimal.
+    pub digest: String,
+    /// How many of the events before are taken from the file unverified.
+    pub unverified: u64,
 }

@@ -1,6 +1,9 @@
 //! What the agent should read before it works: who it is, where it stands, what to do, and what its
 //! output will be checked for.
 
+use std::collections::HashSet;
+
+use budget::Exhausted;
 use serde::Serialize;
 use workflow::Variables;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
@@ -8,6 +11,7 @@ use workflow::definition::LoopStep;
 use workflow::template::fill;
 
 use crate::next::{End, Found, Keeper, Note, Running, What, is_confirmed};
+use crate::refusal::Refusal;
 
 /// The room that a prompt begins with.
 const PROMPT_BYTES: usize = 2048;
@@ -23,33 +27,35 @@ pub struct Guidance<'a> {
     pub validation_criteria: Vec<&'a str>,
 }
 
-pub(crate) fn compose<'a>(found: &Found<'a>) -> Guidance<'a> {
+pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal> {
     // Few prompts are longer, and growing costs more than a little too much room.
-    let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: Vec::new() };
+    let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: HashSet::new() };
     for note in &found.notes {
         prompt.paragraph(&describe(note, found.keeper));
     }
     let Some(step) = found.step else {
         prompt.paragraph("The workflow is complete: every step is done or does not apply.");
-        return Guidance {
+        return Ok(Guidance {
             prompt: prompt.text,
             model_hint: None,
             requires_confirmation: false,
             validation_criteria: Vec::new(),
-        };
+        });
     };
     let variables = &found.variables;
+    let in_prompt = || Refusal::exhausted(&step.id, "the prompt");
+    let in_rules = || Refusal::exhausted(&step.id, "a condition of the rules");
     for running in &found.running {
         prompt.paragraph(&iteration(running));
     }
     if let Some(role) = &step.agent_role {
-        prompt.paragraph(&fill(role, variables));
+        prompt.paragraph(&fill(role, variables).map_err(in_prompt())?);
     }
-    prompt.paragraph(&fill(&step.prompt, variables));
+    prompt.paragraph(&fill(&step.prompt, variables).map_err(in_prompt())?);
     if !step.guidance.is_empty() {
         prompt.paragraph("Guidance:");
         for line in &step.guidance {
-            prompt.item(0, &fill(line, variables));
+            prompt.item(0, &fill(line, variables).map_err(in_prompt())?);
         }
     }
     if step.ask_for_files == Some(true) {
@@ -62,32 +68,36 @@ pub(crate) fn compose<'a>(found: &Found<'a>) -> Guidance<'a> {
     }
     let is_usable = |_: &&Criteria| step.unusable_criteria.is_none();
     let criteria = step.validation_criteria.as_ref().filter(is_usable);
-    let messages = criteria.map(|criteria| applicable_messages(criteria, variables));
-    let messages = messages.unwrap_or_default();
+    let messages = match criteria {
+        Some(criteria) => applicable_messages(criteria, variables).map_err(in_rules())?,
+        None => Vec::new(),
+    };
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
         prompt.paragraph("Your output will be checked for:");
         for check in criteria.checks() {
-            prompt.check(check, variables, Sense::Wanted, 0);
+            prompt.check(check, variables, Sense::Wanted, 0).map_err(in_rules())?;
         }
     }
     let mut requires_confirmation = false;
     for running in found.running.iter().filter(|running| running.confirms) {
-        requires_confirmation = true;
         let id = &running.step.id;
         prompt.paragraph(&match found.keeper {
             Keeper::Agent => {
                 format!("Before you begin, have a person confirm that loop `{id}` shall run.")
             }
-            Keeper::Session => {
+            keeper if keeper.decides_loop_gate_late() => {
                 format!("After this step, a person confirms that loop `{id}` shall run.")
             }
+            // It was approved before this step was handed out.
+            Keeper::Session(_) => continue,
         });
+        requires_confirmation = true;
     }
-    if is_confirmed(step.require_confirmation.as_ref(), variables) {
+    if is_confirmed(&step.id, step.require_confirmation.as_ref(), variables)? {
         requires_confirmation = true;
         prompt.paragraph(match found.keeper {
             Keeper::Agent => "Have a person confirm the result before you go on.",
-            Keeper::Session => "A person confirms the result before the session goes on.",
+            Keeper::Session(_) => "A person confirms the result before the session goes on.",
         });
     }
     if !found.running.is_empty() && found.keeper == Keeper::Agent {
@@ -97,12 +107,12 @@ pub(crate) fn compose<'a>(found: &Found<'a>) -> Guidance<'a> {
             step.id
         ));
     }
-    Guidance {
+    Ok(Guidance {
         prompt: prompt.text,
         model_hint: step.model_hint.as_deref(),
         requires_confirmation,
         validation_criteria: messages,
-    }
+    })
 }
 
 fn iteration(running: &Running<'_>) -> String {
@@ -121,7 +131,7 @@ fn describe(note: &Note<'_>, keeper: Keeper) -> String {
         What::Lacking(lacking) => {
             let how = match keeper {
                 Keeper::Agent => "set the variable and ask again",
-                Keeper::Session => "report the variable with your next output",
+                Keeper::Session(_) => "report the variable with your next output",
             };
             return format!(
                 "Loop `{id}` did not run: it needs the {} `{}` in the context. To run it, {how}.",
@@ -150,18 +160,27 @@ fn describe(note: &Note<'_>, keeper: Keeper) -> String {
 }
 
 /// The messages of the rules that apply, each once, in file order.
-fn applicable_messages<'a>(criteria: &'a Criteria, variables: &Variables<'_>) -> Vec<&'a str> {
+fn applicable_messages<'a>(
+    criteria: &'a Criteria,
+    variables: &Variables<'_, '_>,
+) -> Result<Vec<&'a str>, Exhausted> {
+    let mut rules = Vec::new();
+    criteria.each_rule(&mut |rule| rules.push(rule));
     let mut messages: Vec<&str> = Vec::new();
-    criteria.each_rule(&mut |rule| {
-        if applies(rule, variables) && !messages.contains(&&*rule.message) {
+    let mut seen = HashSet::new();
+    for rule in rules {
+        if applies(rule, variables)? && seen.insert(&*rule.message) {
             messages.push(&rule.message);
         }
-    });
-    messages
+    }
+    Ok(messages)
 }
 
-pub(crate) fn applies(rule: &Rule, variables: &Variables<'_>) -> bool {
-    rule.condition.as_ref().is_none_or(|condition| condition.holds(variables))
+pub(crate) fn applies(rule: &Rule, variables: &Variables<'_, '_>) -> Result<bool, Exhausted> {
+    match &rule.condition {
+        Some(condition) => condition.holds(variables),
+        None => Ok(true),
+    }
 }
 
 /// Whether a check shall pass, or stands under a `not`, where all and any change places.
@@ -174,7 +193,7 @@ enum Sense {
 struct Prompt<'a> {
     text: String,
     /// The messages that stand in the innermost list already.
-    listed: Vec<&'a str>,
+    listed: HashSet<&'a str>,
 }
 
 impl<'a> Prompt<'a> {
@@ -194,21 +213,31 @@ impl<'a> Prompt<'a> {
 
     /// A check as a list, with the logic of its compositions in words. Rules inside a `not` say what
     /// is wanted in their messages, so they stand like any other.
-    fn check(&mut self, check: &'a Check, variables: &Variables<'_>, sense: Sense, depth: usize) {
+    fn check(
+        &mut self,
+        check: &'a Check,
+        variables: &Variables<'_, '_>,
+        sense: Sense,
+        depth: usize,
+    ) -> Result<(), Exhausted> {
         let parts = match check {
             Check::Rule(rule) => return self.rule(rule, variables, depth),
             Check::Composition(parts) => parts,
         };
         for part in parts {
-            let applicable = |member: &&Check| has_applicable(member, variables);
-            let members: Vec<&Check> = part.members().iter().filter(applicable).collect();
+            let mut members: Vec<&Check> = Vec::new();
+            for member in part.members() {
+                if has_applicable(member, variables)? {
+                    members.push(member);
+                }
+            }
             let heading = match (part, sense) {
                 (Composition::Not(member), Sense::Wanted) => {
-                    self.check(member, variables, Sense::Unwanted, depth);
+                    self.check(member, variables, Sense::Unwanted, depth)?;
                     continue;
                 }
                 (Composition::Not(member), Sense::Unwanted) => {
-                    self.check(member, variables, Sense::Wanted, depth);
+                    self.check(member, variables, Sense::Wanted, depth)?;
                     continue;
                 }
                 _ if members.len() < 2 => None,
@@ -221,29 +250,40 @@ impl<'a> Prompt<'a> {
             };
             let Some(heading) = heading else {
                 for member in members {
-                    self.check(member, variables, sense, depth);
+                    self.check(member, variables, sense, depth)?;
                 }
                 continue;
             };
             self.item(depth, heading);
             let around = std::mem::take(&mut self.listed);
             for member in members {
-                self.check(member, variables, sense, depth + 1);
+                self.check(member, variables, sense, depth + 1)?;
             }
             self.listed = around;
         }
+        Ok(())
     }
 
-    fn rule(&mut self, rule: &'a Rule, variables: &Variables<'_>, depth: usize) {
-        if applies(rule, variables) && !self.listed.contains(&&*rule.message) {
-            self.listed.push(&rule.message);
+    fn rule(
+        &mut self,
+        rule: &'a Rule,
+        variables: &Variables<'_, '_>,
+        depth: usize,
+    ) -> Result<(), Exhausted> {
+        if applies(rule, variables)? && self.listed.insert(&rule.message) {
             self.item(depth, &rule.message);
         }
+        Ok(())
     }
 }
 
-fn has_applicable(check: &Check, variables: &Variables<'_>) -> bool {
-    let mut any = false;
-    check.each_rule(&mut |rule| any |= applies(rule, variables));
-    any
+fn has_applicable(check: &Check, variables: &Variables<'_, '_>) -> Result<bool, Exhausted> {
+    let mut rules = Vec::new();
+    check.each_rule(&mut |rule| rules.push(rule));
+    for rule in rules {
+        if applies(rule, variables)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use budget::{Budget, Exhausted};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use workflow::definition::{Body, Count, Loop, LoopKind, LoopStep, Step, index_name, item_name};
@@ -52,7 +53,11 @@ pub(crate) struct Lacking {
 
 impl LoopState {
     /// The progress that a context carries. Refused where it is not one of ours.
-    pub(crate) fn of(workflow: &Workflow, context: &Context) -> Result<Self, Refusal> {
+    pub(crate) fn of(
+        workflow: &Workflow,
+        context: &Context,
+        budget: &Budget,
+    ) -> Result<Self, Refusal> {
         let mut state = Self::default();
         let entries = match context.get(KEY) {
             None => return Ok(state),
@@ -68,25 +73,37 @@ impl LoopState {
             let progress = LoopProgress::deserialize(entry).map_err(|error| {
                 bad_state(format!("`{KEY}` says about loop `{id}` what cannot be read: {error}"))
             })?;
-            progress.check(step)?;
-            let inner = body(workflow, step);
-            let is_strange = |done: &&String| !inner.iter().any(|step| step.id() == **done);
-            if let Some(strange) = progress.done.iter().find(is_strange) {
-                return Err(bad_state(format!(
-                    "`{KEY}` says that loop `{id}` has done `{strange}`, which is no step of its body"
-                )));
-            }
+            budget.spend_value(entry).map_err(in_progress(id))?;
+            progress.check_in(workflow, step, budget)?;
             state.loops.insert(id.clone(), progress);
         }
         Ok(state)
     }
 
-    /// Forgets the loops among these steps and inside them: they start anew in each iteration of the
-    /// loop around them, whatever an agent has kept of them.
-    pub(crate) fn forget(&mut self, workflow: &Workflow, steps: &[Step]) {
-        if !self.loops.is_empty() {
-            each_inside(workflow, steps, &mut |step| drop(self.loops.remove(step.id())));
+    /// Refuses progress that no loop of the workflow can have made.
+    pub(crate) fn check(&self, workflow: &Workflow, budget: &Budget) -> Result<(), Refusal> {
+        for (id, progress) in &self.loops {
+            let Some(Step::Loop(step)) = workflow.step(id) else {
+                return Err(bad_state(format!(
+                    "`{KEY}` names `{id}`, which is no loop of the workflow"
+                )));
+            };
+            progress.check_in(workflow, step, budget)?;
         }
+        Ok(())
+    }
+
+    /// Forgets the loops among these steps and inside them: they start anew in each iteration of the
+    /// loop around them, whatever an agent has kept of them. Says how many steps it looked at.
+    pub(crate) fn forget(&mut self, workflow: &Workflow, steps: &[Step]) -> usize {
+        let mut looked_at = 0;
+        if !self.loops.is_empty() {
+            each_inside(workflow, steps, &mut |step| {
+                looked_at += 1;
+                self.loops.remove(step.id());
+            });
+        }
+        looked_at
     }
 
     /// Takes out the loops of a body that have ended: the loop around them counts them as done, like
@@ -109,11 +126,36 @@ impl LoopState {
     }
 }
 
+/// What a loop goes through, or what is said about it, is too much.
+pub(crate) fn in_progress(id: &str) -> impl FnOnce(Exhausted) -> Refusal {
+    Refusal::exhausted(id, "the progress")
+}
+
 fn bad_state(details: String) -> Refusal {
     Refusal::BadState { details }
 }
 
 impl LoopProgress {
+    /// The same as [`Self::check`], and that the steps that are done belong to the body.
+    fn check_in(
+        &self,
+        workflow: &Workflow,
+        step: &LoopStep,
+        budget: &Budget,
+    ) -> Result<(), Refusal> {
+        self.check(step)?;
+        let (id, inner) = (&step.id, body(workflow, step));
+        let compared = self.done.len().saturating_mul(inner.len()) as u64;
+        budget.spend(compared).map_err(in_progress(id))?;
+        let is_strange = |done: &&String| !inner.iter().any(|step| step.id() == **done);
+        match self.done.iter().find(is_strange) {
+            None => Ok(()),
+            Some(strange) => Err(bad_state(format!(
+                "`{KEY}` says that loop `{id}` has done `{strange}`, which is no step of its body"
+            ))),
+        }
+    }
+
     /// Refuses to let a loop stand where it cannot.
     fn check(&self, step: &LoopStep) -> Result<(), Refusal> {
         let bound = step.r#loop.max_iterations;
@@ -135,7 +177,7 @@ impl LoopProgress {
     pub(crate) fn resume(
         self,
         step: &LoopStep,
-        variables: &Variables<'_>,
+        variables: &Variables<'_, '_>,
     ) -> Result<Self, Refusal> {
         let settings = &step.r#loop;
         let is_whole = match &settings.kind {
@@ -150,7 +192,8 @@ impl LoopProgress {
             LoopKind::ForEach { .. } => "items",
             _ => "count",
         };
-        let Self { items, count, .. } = Self::start(settings, variables).map_err(|lacking| {
+        let started = Self::start(step, variables)?;
+        let Self { items, count, .. } = started.map_err(|lacking| {
             bad_state(format!(
                 "loop `{}` is running, but `{KEY}` lacks its `{field}`, and the context has no {} `{}`",
                 step.id, lacking.wanted, lacking.variable
@@ -162,24 +205,33 @@ impl LoopProgress {
     }
 
     /// A loop about to start: what it goes through is fixed now.
-    pub(crate) fn start(settings: &Loop, variables: &Variables<'_>) -> Result<Self, Lacking> {
+    pub(crate) fn start(
+        step: &LoopStep,
+        variables: &Variables<'_, '_>,
+    ) -> Result<Result<Self, Lacking>, Refusal> {
         let mut progress = Self::default();
-        match &settings.kind {
-            LoopKind::ForEach { items, .. } => match variables.get(items).as_deref() {
-                Some(Value::Array(values)) => progress.items = Some(values.clone()),
-                _ => return Err(Lacking { variable: items.clone(), wanted: "list" }),
-            },
+        match &step.r#loop.kind {
+            LoopKind::ForEach { items, .. } => {
+                let value = variables.get(items).map_err(in_progress(&step.id))?;
+                match value.as_deref() {
+                    Some(list @ Value::Array(values)) => {
+                        variables.budget().spend_value(list).map_err(in_progress(&step.id))?;
+                        progress.items = Some(values.clone());
+                    }
+                    _ => return Ok(Err(Lacking { variable: items.clone(), wanted: "list" })),
+                }
+            }
             LoopKind::For { count: Count::Variable(name) } => {
-                let value = variables.get(name);
+                let value = variables.get(name).map_err(in_progress(&step.id))?;
                 match value.as_deref().and_then(Value::as_f64) {
                     // Saturates: a count beyond the bound is cut short there.
                     Some(count) => progress.count = Some(count.floor() as u32),
-                    None => return Err(Lacking { variable: name.clone(), wanted: "number" }),
+                    None => return Ok(Err(Lacking { variable: name.clone(), wanted: "number" })),
                 }
             }
             LoopKind::For { .. } | LoopKind::While { .. } | LoopKind::Until { .. } => {}
         }
-        Ok(progress)
+        Ok(Ok(progress))
     }
 
     /// How many iterations there will be, where that is known before.
@@ -197,32 +249,46 @@ impl LoopProgress {
 
     /// Whether the loop wants another iteration, its bound aside. A condition may look at the number
     /// of the iteration that would begin.
-    pub(crate) fn wants_more<'a>(&self, settings: &'a Loop, variables: &mut Variables<'a>) -> bool {
+    pub(crate) fn wants_more<'a>(
+        &self,
+        step: &'a LoopStep,
+        variables: &mut Variables<'a, '_>,
+    ) -> Result<bool, Refusal> {
+        let settings = &step.r#loop;
         let upcoming = self.iteration + 1;
         let (condition, wanted) = match &settings.kind {
             LoopKind::While { condition } => (condition, true),
             LoopKind::Until { condition } => (condition, false),
             LoopKind::For { .. } | LoopKind::ForEach { .. } => {
-                return self.total(settings).is_some_and(|total| upcoming <= total);
+                return Ok(self.total(settings).is_some_and(|total| upcoming <= total));
             }
         };
         let depth = variables.depth();
         variables.bind(settings.iteration_var(), upcoming.into());
         let holds = condition.holds(variables);
         variables.unbind(depth);
-        holds == wanted
+        Ok(holds.map_err(Refusal::exhausted(&step.id, "the condition"))? == wanted)
     }
 
     /// Binds the loop's variables for its current iteration.
-    pub(crate) fn bind<'a>(&self, settings: &'a Loop, variables: &mut Variables<'a>) {
+    pub(crate) fn bind<'a>(
+        &self,
+        step: &'a LoopStep,
+        variables: &mut Variables<'a, '_>,
+    ) -> Result<(), Refusal> {
+        let settings = &step.r#loop;
         variables.bind(settings.iteration_var(), self.iteration.into());
         if let LoopKind::ForEach { item_var, index_var, .. } = &settings.kind {
             let index = self.iteration.saturating_sub(1);
             let items = self.items.as_deref().unwrap_or_default();
-            let item = items.get(index as usize).cloned().unwrap_or_default();
-            variables.bind(item_name(item_var), item);
+            let item = items.get(index as usize);
+            if let Some(item) = item {
+                variables.budget().spend_value(item).map_err(in_progress(&step.id))?;
+            }
+            variables.bind(item_name(item_var), item.cloned().unwrap_or_default());
             variables.bind(index_name(index_var), index.into());
         }
+        Ok(())
     }
 }
 

@@ -3,17 +3,25 @@
 //! finished before what follows it.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
+use budget::{Budget, INPUT_BYTES_MAX};
 use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
+use workflow::limits::LOOP_LEVELS_MAX;
 use workflow::{Condition, Context, Variables, Workflow};
 
+use crate::decide::check_bytes;
 use crate::guidance::{Guidance, compose};
-use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside};
+use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside, in_progress};
 use crate::refusal::Refusal;
+use crate::rules::Rules;
 
 /// How many iterations without an eligible step one answer looks through, over all loops.
 const IDLE_ITERATIONS_MAX: usize = 10_000;
+/// What it may take to find the step of a session. Less than a whole call: where a session stands is found again
+/// whenever somebody looks at it.
+pub const SESSION_STEPS_MAX: u64 = 2_000_000;
 
 /// What an agent says about where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -54,40 +62,51 @@ pub struct StepView<'a> {
 pub fn next<'a, Id: AsRef<str>>(
     workflow: &'a Workflow,
     progress: Progress<'a, Id>,
+    budget: &Budget,
 ) -> Result<Next<'a>, Refusal> {
     let Progress { completed, current, context } = progress;
+    check_bytes(context, INPUT_BYTES_MAX)?;
     let completed = Ids::new(completed);
     check_ids(workflow, &completed, current)?;
-    let state = LoopState::of(workflow, context)?;
-    Ok(find(workflow, &completed, state, context, Keeper::Agent)?.next())
+    let state = LoopState::of(workflow, context, budget)?;
+    find(workflow, &completed, state, context, Keeper::Agent, budget)?.next()
 }
 
 /// Who keeps track of what is done, and so who has to be told about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeper {
     Agent,
-    Session,
+    Session(Rules),
+}
+
+impl Keeper {
+    /// Whether the gate of a loop is decided with the output of its first step.
+    pub(crate) fn decides_loop_gate_late(self) -> bool {
+        matches!(self, Self::Session(rules) if !rules.decides_loop_gate_first())
+    }
 }
 
 /// The step that comes next, from where the loops stand.
-pub(crate) fn find<'a>(
+pub(crate) fn find<'a, 'b>(
     workflow: &'a Workflow,
     completed: &Ids<'_>,
     state: LoopState,
     context: &'a Context,
     keeper: Keeper,
-) -> Result<Found<'a>, Refusal> {
+    budget: &'b Budget,
+) -> Result<Found<'a, 'b>, Refusal> {
+    let before = budget.steps();
     let mut search = Search {
         workflow,
         completed,
         state,
-        variables: Variables::new(context),
+        variables: Variables::new(context, budget),
         running: Vec::new(),
         notes: Vec::new(),
         idle: 0,
     };
     let named = named_bodies(workflow);
-    let top = workflow.steps.iter().filter(|step| !named.contains(&step.id()));
+    let top = workflow.steps.iter().filter(|step| !named.contains(step.id()));
     // Only a loop that stands here can be reported: one inside another is that one's business.
     if !search.state.loops.is_empty() {
         let loops = top.clone().filter(|step| matches!(step, Step::Loop(_)));
@@ -97,39 +116,47 @@ pub(crate) fn find<'a>(
     }
     let step = search.first(top, Done::Reported { ids: completed, met: 0 })?;
     let Search { state, variables, running, notes, .. } = search;
+    if keeper != Keeper::Agent && budget.steps() - before > SESSION_STEPS_MAX {
+        let why = budget::Exhausted::Steps { limit: SESSION_STEPS_MAX };
+        let step = step.map_or("", |step| &*step.id);
+        return Err(Refusal::exhausted(step, "finding the way")(why));
+    }
     Ok(Found { step, state, variables, running, notes, keeper })
 }
 
 /// What a search came to. What an agent reads about it is only made for an agent.
-pub(crate) struct Found<'a> {
+pub(crate) struct Found<'a, 'b> {
     /// None where the workflow is complete.
     pub(crate) step: Option<&'a PlainStep>,
     /// Where the loops stand then.
     pub(crate) state: LoopState,
-    pub(crate) variables: Variables<'a>,
+    pub(crate) variables: Variables<'a, 'b>,
     /// The loops around the step, outermost first.
     pub(crate) running: Vec<Running<'a>>,
     pub(crate) notes: Vec<Note<'a>>,
     pub(crate) keeper: Keeper,
 }
 
-impl<'a> Found<'a> {
-    pub(crate) fn next(self) -> Next<'a> {
-        let guidance = compose(&self);
+impl<'a> Found<'a, '_> {
+    pub(crate) fn next(self) -> Result<Next<'a>, Refusal> {
+        let guidance = compose(&self)?;
         let Self { step, state, .. } = self;
-        Next {
+        Ok(Next {
             step: step.map(StepView::of),
             guidance,
             is_complete: step.is_none(),
             state: Some(state).filter(|state| !state.loops.is_empty()),
-        }
+        })
     }
 
-    /// A person has to confirm it, or that a loop begins with it.
-    pub(crate) fn requires_confirmation(&self) -> bool {
-        let confirmation = self.step.and_then(|step| step.require_confirmation.as_ref());
-        self.running.iter().any(|running| running.confirms)
-            || is_confirmed(confirmation, &self.variables)
+    /// A person has to confirm its output.
+    pub(crate) fn requires_confirmation(&self) -> Result<bool, Refusal> {
+        let Some(step) = self.step else { return Ok(false) };
+        let is_late = self.keeper.decides_loop_gate_late();
+        if is_late && self.running.iter().any(|running| running.confirms) {
+            return Ok(true);
+        }
+        is_confirmed(&step.id, step.require_confirmation.as_ref(), &self.variables)
     }
 }
 
@@ -147,11 +174,11 @@ impl<'a> StepView<'a> {
 }
 
 /// A search for the next step, and what it comes by on the way.
-pub(crate) struct Search<'a, 's> {
+pub(crate) struct Search<'a, 'b, 's> {
     pub(crate) workflow: &'a Workflow,
     completed: &'s Ids<'s>,
     state: LoopState,
-    pub(crate) variables: Variables<'a>,
+    pub(crate) variables: Variables<'a, 'b>,
     /// The loops around the step that was found, outermost first.
     pub(crate) running: Vec<Running<'a>>,
     /// At most one for each loop, the latest.
@@ -164,6 +191,8 @@ pub(crate) struct Running<'a> {
     pub(crate) step: &'a LoopStep,
     pub(crate) iteration: u32,
     pub(crate) total: Option<u32>,
+    /// It starts with the step found.
+    pub(crate) begins: bool,
     /// It starts with the step found, and wants a person to confirm before.
     pub(crate) confirms: bool,
 }
@@ -241,6 +270,14 @@ enum Done<'d> {
 }
 
 impl Done<'_> {
+    /// What it takes to look for one.
+    fn steps(&self) -> u64 {
+        match self {
+            Self::Reported { .. } => 1,
+            Self::InIteration(ids) => 1 + ids.len() as u64 / 4,
+        }
+    }
+
     fn contains(&mut self, id: &str) -> bool {
         match self {
             Self::Reported { ids, met } => match ids.given.get(*met) {
@@ -257,19 +294,23 @@ impl Done<'_> {
     }
 }
 
-impl<'a> Search<'a, '_> {
+impl<'a> Search<'a, '_, '_> {
     fn first(
         &mut self,
         steps: impl Iterator<Item = &'a Step>,
         mut done: Done<'_>,
     ) -> Result<Option<&'a PlainStep>, Refusal> {
+        let budget = self.variables.budget();
         for step in steps {
+            let out_of_budget = || Refusal::exhausted(step.id(), "the condition");
+            budget.spend(done.steps()).map_err(out_of_budget())?;
             if done.contains(step.id()) {
                 continue;
             }
             let is_running = self.state.loops.contains_key(step.id());
-            let applies = |condition: &Condition| condition.holds(&self.variables);
-            if !is_running && !step.run_condition().is_none_or(applies) {
+            if let Some(condition) = step.run_condition().filter(|_| !is_running)
+                && !condition.holds(&self.variables).map_err(out_of_budget())?
+            {
                 continue;
             }
             let found = match step {
@@ -285,9 +326,14 @@ impl<'a> Search<'a, '_> {
 
     /// Goes on with a loop, or starts it; `None` where it has nothing (more) to do.
     fn enter(&mut self, step: &'a LoopStep) -> Result<Option<&'a PlainStep>, Refusal> {
+        // Every definition that passed its rules stays within it; one that did not may lead back to itself.
+        if self.running.len() > LOOP_LEVELS_MAX {
+            let details = format!("loops are nested more than {LOOP_LEVELS_MAX} levels deep");
+            return Err(Refusal::BadState { details });
+        }
         let settings = &step.r#loop;
         let body = body(self.workflow, step);
-        let mut confirms = false;
+        let (mut begins, mut confirms) = (false, false);
         let progress = match self.state.loops.remove(&*step.id) {
             Some(progress) if progress.ended => {
                 self.state.loops.insert(step.id.to_string(), progress);
@@ -296,7 +342,7 @@ impl<'a> Search<'a, '_> {
             Some(progress) => Ok(progress.resume(step, &self.variables)?),
             None => {
                 self.refuse_lost_state(step, body)?;
-                LoopProgress::start(settings, &self.variables)
+                LoopProgress::start(step, &self.variables)?
             }
         };
         let mut progress = match progress {
@@ -312,10 +358,10 @@ impl<'a> Search<'a, '_> {
         let end = loop {
             if progress.iteration > 0 {
                 let depth = self.variables.depth();
-                progress.bind(settings, &mut self.variables);
+                progress.bind(step, &mut self.variables)?;
                 let total = progress.total(settings);
                 let iteration = progress.iteration;
-                self.running.push(Running { step, iteration, total, confirms });
+                self.running.push(Running { step, iteration, total, begins, confirms });
                 let found = self.first(body.iter(), Done::InIteration(&progress.done))?;
                 progress.done.extend(self.state.take_ended(body));
                 if let Some(found) = found {
@@ -335,19 +381,23 @@ impl<'a> Search<'a, '_> {
             if self.idle > IDLE_ITERATIONS_MAX && (is_new || is_inner_start) {
                 break End::Idle;
             }
-            if !progress.wants_more(settings, &mut self.variables) {
+            if !progress.wants_more(step, &mut self.variables)? {
                 break End::Finished;
             }
             if progress.iteration >= settings.max_iterations {
                 break End::Bound;
             }
             if progress.iteration == 0 {
-                confirms = is_confirmed(step.require_confirmation.as_ref(), &self.variables);
+                begins = true;
+                let confirmation = step.require_confirmation.as_ref();
+                confirms = is_confirmed(&step.id, confirmation, &self.variables)?;
             }
             progress.iteration += 1;
             is_new = true;
             progress.done.clear();
-            self.state.forget(self.workflow, body);
+            let looked_at = self.state.forget(self.workflow, body) + body.len();
+            let spent = self.variables.budget().spend(looked_at as u64);
+            spent.map_err(in_progress(&step.id))?;
         };
         // A loop that never began is like a step that does not apply: it may still come.
         if progress.iteration > 0 {
@@ -375,6 +425,13 @@ impl<'a> Search<'a, '_> {
         each_inside(self.workflow, body, &mut |inner| {
             reported.extend(Some(inner.id()).filter(|id| self.completed.contains(id)));
         });
+        if reported.is_empty() {
+            return Ok(());
+        }
+        let mut all = 0_u64;
+        self.workflow.each_step(&mut |_| all += 1);
+        let compared = all.saturating_mul(reported.len() as u64);
+        self.variables.budget().spend(compared).map_err(in_progress(&step.id))?;
         let Some(lost) = reported.into_iter().find(|id| !self.ran_elsewhere(id)) else {
             return Ok(());
         };
@@ -402,17 +459,23 @@ impl<'a> Search<'a, '_> {
 }
 
 /// Whether a person is asked to confirm.
-pub(crate) fn is_confirmed(confirmation: Option<&Confirmation>, variables: &Variables<'_>) -> bool {
+pub(crate) fn is_confirmed(
+    step: &str,
+    confirmation: Option<&Confirmation>,
+    variables: &Variables<'_, '_>,
+) -> Result<bool, Refusal> {
     match confirmation {
-        None => false,
-        Some(Confirmation::Always(flag)) => *flag,
-        Some(Confirmation::Where(condition)) => condition.holds(variables),
+        None => Ok(false),
+        Some(Confirmation::Always(flag)) => Ok(*flag),
+        Some(Confirmation::Where(condition)) => condition
+            .holds(variables)
+            .map_err(Refusal::exhausted(step, "the condition of `requireConfirmation`")),
     }
 }
 
 /// A step that is some loop's body runs only inside that loop.
-pub(crate) fn named_bodies(workflow: &Workflow) -> Vec<&str> {
-    let mut named = Vec::new();
+pub(crate) fn named_bodies(workflow: &Workflow) -> HashSet<&str> {
+    let mut named = HashSet::new();
     workflow.each_step(&mut |step| named.extend(step.named_body()));
     named
 }

@@ -1,7 +1,11 @@
 //! A refusal: not allowed now, or arguments that make no sense. Never our fault.
 
+use budget::Exhausted;
 use workflow::Workflow;
 use workflow::nearest::nearest;
+
+/// How many steps that do not exist are named.
+const UNKNOWN_MAX: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -30,6 +34,9 @@ pub enum Refusal {
     /// There is nothing to decide.
     #[error("no step of the session waits for a person")]
     NotWaiting,
+    /// The first step of a loop is not handed out before a person has approved the loop.
+    #[error("a person has to approve that {} begins", loops_text(loops))]
+    LoopGate { loops: Vec<String> },
     /// Somebody decides who has shown no token that may approve.
     #[error("only a decision with a token that may approve counts in this session")]
     StrictGate,
@@ -44,6 +51,9 @@ pub enum Refusal {
     /// A rule of the step cannot be used: a bad pattern, an unknown type, a missing field.
     #[error("the criteria of step `{step}` cannot be used: {}", details.join("; "))]
     UnusableCriteria { step: String, details: Vec<String> },
+    /// A rule, a condition or a template takes more work than one call may cause. Nothing was decided.
+    #[error("{what} of step `{step}` takes {why}")]
+    Exhausted { step: String, what: String, why: Exhausted },
     /// A JSON Schema in a rule of the step is malformed.
     #[error("the criteria of step `{step}` cannot be used: {}", details.join("; "))]
     MalformedSchema { step: String, details: Vec<String> },
@@ -56,11 +66,17 @@ impl Refusal {
     }
 
     pub(crate) fn unknown_completed(workflow: &Workflow, unknown: Vec<String>) -> Self {
-        let with_nearest = unknown.into_iter().map(|step| {
+        let with_nearest = unknown.into_iter().take(UNKNOWN_MAX).map(|step| {
             let nearest = nearest_step(workflow, &step);
             (step, nearest)
         });
         Self::UnknownCompleted { unknown: with_nearest.collect(), steps: all_steps(workflow) }
+    }
+
+    /// Says which part of a step exhausted the budget.
+    pub(crate) fn exhausted(step: &str, what: impl Into<String>) -> impl FnOnce(Exhausted) -> Self {
+        let (step, what) = (step.to_owned(), what.into());
+        move |why| Self::Exhausted { step, what, why }
     }
 
     /// What to try instead.
@@ -85,10 +101,17 @@ impl Refusal {
                  approve`"
                     .to_owned(),
             ),
+            Self::LoopGate { .. } => {
+                Some("tell your user that it waits, and go on once it is decided".to_owned())
+            }
             Self::NotWaiting | Self::TooLarge { .. } | Self::Reserved { .. } => None,
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())
             }
+            Self::Exhausted { .. } => Some(
+                "hand in less, or have the author simplify it; `workflowlookup validate` names what is expensive"
+                    .to_owned(),
+            ),
             Self::UnusableCriteria { .. } | Self::MalformedSchema { .. } => {
                 Some("`workflowlookup validate` shows what is wrong with the file".to_owned())
             }
@@ -111,4 +134,14 @@ fn nearest_step(workflow: &Workflow, step: &str) -> Option<String> {
 fn quoted<'a>(names: impl Iterator<Item = &'a String>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")
+}
+
+/// Loops as the subject of a sentence: they begin together, the outermost first.
+pub(crate) fn loops_text(loops: &[String]) -> String {
+    match loops {
+        [outer, inner @ ..] if !inner.is_empty() => {
+            format!("loop `{outer}` (and inside it {})", quoted(inner.iter()))
+        }
+        loops => format!("loop {}", quoted(loops.iter())),
+    }
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use workflow::Context;
 
-use crate::event::{Event, Place, Submission};
+use crate::event::{Decision, Event, ImportOrigin, Place, Submission};
 use crate::loops::LoopState;
+use crate::rules::Rules;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct State {
+    #[serde(default, skip_serializing_if = "Rules::is_first")]
+    pub rules: Rules,
     pub workflow_id: String,
     pub goal: Option<String>,
     /// What the agent has reported so far.
@@ -29,13 +32,48 @@ pub struct State {
     pub revision: u64,
     /// What a person has to confirm.
     pub waiting: Option<Submission>,
-    /// Steps whose output had to be confirmed and was not yet. They stay so whatever is reported later: a condition
+    /// What a person has to approve before the current step is handed out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_gate: Option<LoopGate>,
+    /// Steps whose output had to be confirmed and was not yet, and loops that had to be approved. They stay so whatever is reported later: a condition
     /// that depends on what an agent says must not let it take a gate back.
     #[serde(default)]
     pub gated: Vec<String>,
     /// What waits is decided with a token that may approve, and in no other way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// The last import that the session, or the original of a copy, came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportOrigin>,
+}
+
+/// Loops that begin with the current step and wait for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopGate {
+    /// Their ids, outermost first; at least one.
+    pub loops: Vec<String>,
+    /// The last decision, where it was no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Decision>,
+}
+
+/// What a session waits for a person with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pending<'a> {
+    /// The output of the current step.
+    Output(&'a Submission),
+    /// The beginning of loops; the current step is not handed out yet.
+    Loops(&'a LoopGate),
+}
+
+impl<'a> Pending<'a> {
+    /// The step or the outermost loop that it is about.
+    pub fn step(self) -> &'a str {
+        match self {
+            Self::Output(submission) => &submission.step,
+            Self::Loops(gate) => gate.loops.first().map(String::as_str).unwrap_or_default(),
+        }
+    }
 }
 
 impl State {
@@ -50,8 +88,20 @@ impl State {
 
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::Started { workflow_id, goal, context, gated, strict, place, forked_from: _ } => {
+            Event::Started {
+                rules,
+                workflow_id,
+                goal,
+                context,
+                gated,
+                strict,
+                imported,
+                place,
+                forked_from: _,
+            } => {
                 *self = Self {
+                    rules: *rules,
+                    imported: imported.clone(),
                     workflow_id: workflow_id.clone(),
                     goal: goal.clone(),
                     context: context.clone(),
@@ -91,11 +141,38 @@ impl State {
                 self.go_to(place);
                 self.revision += 1;
             }
+            Event::LoopApproved { .. } => {
+                if let Some(gate) = self.loop_gate.take() {
+                    self.gated.retain(|id| !gate.loops.contains(id));
+                }
+                self.revision += 1;
+            }
+            Event::LoopDeclined { decision } => {
+                if let Some(gate) = &mut self.loop_gate {
+                    gate.rejection = Some(decision.clone());
+                }
+                self.revision += 1;
+            }
+            Event::Imported { origin } => self.imported = Some(origin.clone()),
         }
     }
 
     pub fn is_complete(&self) -> bool {
         self.step.is_none()
+    }
+
+    /// What a person has to decide before the session goes on.
+    pub fn pending(&self) -> Option<Pending<'_>> {
+        let output = self.waiting.as_ref().map(Pending::Output);
+        output.or(self.loop_gate.as_ref().map(Pending::Loops))
+    }
+
+    /// Where the session stands, as others may know it: a step that is not handed out yet is not named, but the loop that
+    /// waits.
+    pub fn position(&self) -> Option<&str> {
+        self.loop_gate
+            .as_ref()
+            .map_or(self.step.as_deref(), |gate| Some(Pending::Loops(gate).step()))
     }
 
     fn learn(&mut self, submission: &Submission) {
@@ -108,5 +185,12 @@ impl State {
         self.step.clone_from(&place.step);
         self.attempts = 0;
         self.waiting = None;
+        for id in &place.gates {
+            if !self.gated.contains(id) {
+                self.gated.push(id.clone());
+            }
+        }
+        self.loop_gate = Some(LoopGate { loops: place.gates.clone(), rejection: None })
+            .filter(|gate| !gate.loops.is_empty());
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use engine::{Checker, Progress, next};
+use engine::{Budget, Checker, Progress, next};
 use serde_json::{Map, Value, json};
 use workflow::{Context, Format, Scrutiny, Step, Workflow, read};
 
@@ -64,7 +64,9 @@ fn honest_work_passes_and_lazy_work_fails() {
             used += samples.len();
             for sample in samples {
                 let context = sample["context"].as_object().cloned().unwrap_or_default();
-                let verdict = |output: &str| checker.check(&workflow, step, output, &context);
+                let verdict = |output: &str| {
+                    checker.check(&workflow, step, output, &context, &Budget::for_call())
+                };
                 let honest = verdict(sample["output"].as_str().unwrap()).unwrap();
                 assert!(honest.valid, "{id}/{step}: {honest:#?}");
                 for lazy in LAZY {
@@ -87,7 +89,9 @@ fn the_first_step_of_ai_task_implementation_answers_as_printed() {
     let with_id: Context = Map::from_iter([("taskId".to_owned(), json!("TASK-123"))]);
     for context in [&Context::new(), &with_id] {
         let completed: &[String] = &[];
-        let answer = next(workflow, Progress { completed, current: None, context }).unwrap();
+        let answer =
+            next(workflow, Progress { completed, current: None, context }, &Budget::for_call())
+                .unwrap();
         assert_eq!(answer.step.unwrap().id, "understand");
         assert!(answer.guidance.requires_confirmation);
         assert_eq!(answer.guidance.model_hint, Some("model-with-strong-reasoning"));
@@ -104,7 +108,15 @@ fn the_first_step_of_ai_task_implementation_answers_as_printed() {
     }
     let checker = Checker::default();
     let check = |context: &Context| {
-        checker.check(workflow, "understand", "I have analyzed the requirements.", context).unwrap()
+        checker
+            .check(
+                workflow,
+                "understand",
+                "I have analyzed the requirements.",
+                context,
+                &Budget::for_call(),
+            )
+            .unwrap()
     };
     let verdict = json!(check(&Context::new()));
     assert_eq!(verdict, json!({"valid": true, "issues": [], "suggestions": []}));

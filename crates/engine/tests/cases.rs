@@ -14,8 +14,8 @@
 use std::fmt::Write;
 
 use engine::{
-    Channel, Checker, Command, Decision, Event, Origin, Progress, Refusal, State, Submission,
-    decide, next, view,
+    Budget, Channel, Checker, Command, Decision, Event, Origin, Progress, Refusal, Rules, State,
+    Submission, decide, next, view,
 };
 use serde_json::{Map, Value};
 use workflow::{Format, Scrutiny, Workflow, read};
@@ -74,7 +74,11 @@ fn ask_next(workflow: &Workflow, arguments: &Value) -> String {
     let completed = strings(arguments, "completed");
     let current = arguments.get("current").and_then(Value::as_str);
     let context = context_of(arguments);
-    match next(workflow, Progress { completed: &completed, current, context: &context }) {
+    match next(
+        workflow,
+        Progress { completed: &completed, current, context: &context },
+        &Budget::for_call(),
+    ) {
         Ok(answer) => serde_json::to_string_pretty(&answer).unwrap(),
         Err(refusal) => refused(&refusal),
     }
@@ -83,7 +87,13 @@ fn ask_next(workflow: &Workflow, arguments: &Value) -> String {
 fn check(workflow: &Workflow, arguments: &Value) -> String {
     let step = arguments["step"].as_str().unwrap();
     let output = arguments["output"].as_str().unwrap();
-    match Checker::default().check(workflow, step, output, &context_of(arguments)) {
+    match Checker::default().check(
+        workflow,
+        step,
+        output,
+        &context_of(arguments),
+        &Budget::for_call(),
+    ) {
         Ok(verdict) => serde_json::to_string_pretty(&verdict).unwrap(),
         Err(refusal) => refused(&refusal),
     }
@@ -107,7 +117,8 @@ fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Eve
     let command = match verb {
         "start" => {
             let strict = arguments["strict"] == true;
-            Command::Start { goal: text("goal"), context: context_of(arguments), strict }
+            let rules = arguments["rules"].as_u64().map_or(Rules::CURRENT, |_| Rules::FIRST);
+            Command::Start { goal: text("goal"), context: context_of(arguments), strict, rules }
         }
         "advance" => {
             let (step, output) = (text_or_empty("step"), text_or_empty("output"));
@@ -128,10 +139,11 @@ fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Eve
             Command::Fork { from, state: then.as_ref().unwrap() }
         }
     };
-    let event = match decide(workflow, &Checker::default(), state.as_ref(), command) {
-        Ok(event) => event,
-        Err(refusal) => return refused(&refusal),
-    };
+    let event =
+        match decide(workflow, &Checker::default(), state.as_ref(), command, &Budget::for_call()) {
+            Ok(event) => event,
+            Err(refusal) => return refused(&refusal),
+        };
     let mut shown = String::from("nothing new");
     if let Some(event) = event {
         shown = serde_json::to_string(&event).unwrap();
@@ -150,10 +162,12 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::NotCurrent { .. } => "not current",
         Refusal::WrongRevision { .. } => "wrong revision",
         Refusal::StrictGate => "strict gate",
+        Refusal::LoopGate { .. } => "loop gate",
         Refusal::NotWaiting => "not waiting",
         Refusal::TooLarge { .. } => "too large",
         Refusal::Reserved { .. } => "reserved",
         Refusal::UnusableCriteria { .. } => "unusable criteria",
+        Refusal::Exhausted { .. } => "exhausted",
         Refusal::MalformedSchema { .. } => "malformed schema",
     };
     let hint = refusal.hint().map(|hint| format!("\n   hint: {hint}"));
@@ -166,7 +180,7 @@ fn walk(workflow: &Workflow, arguments: &Value) -> String {
     let mut shown = Vec::new();
     for _ in 0..STEPS_MAX {
         let progress = Progress { completed: &completed, current: None, context: &context };
-        let answer = match next(workflow, progress) {
+        let answer = match next(workflow, progress, &Budget::for_call()) {
             Ok(answer) => answer,
             Err(refusal) => return shown.join("\n") + "\n" + &refused(&refusal),
         };

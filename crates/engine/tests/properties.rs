@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "the environment says how long to try")]
 
-use engine::{Checker, Next, Progress, Refusal, next};
+use engine::{Budget, Checker, Next, Progress, Refusal, next};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use workflow::definition::Step;
@@ -56,7 +56,7 @@ proptest! {
         let mut context = Context::new();
         context.insert("_loops".to_owned(), json!(state));
         let completed: &[String] = &[];
-        match next(&workflow, Progress { completed, current: None, context: &context }) {
+        match next(&workflow, Progress { completed, current: None, context: &context }, &Budget::for_call()) {
             Ok(answer) => prop_assert_eq!(answer.is_complete, answer.step.is_none()),
             Err(refusal) => {
                 prop_assert!(matches!(refusal, Refusal::BadState { .. }), "{}", refusal);
@@ -76,7 +76,7 @@ proptest! {
         context in context(),
     ) {
         let workflow = checked_by(&criteria);
-        let verdict = Checker::default().check(&workflow, "only", &output.text, &context).unwrap();
+        let verdict = Checker::default().check(&workflow, "only", &output.text, &context, &Budget::for_call()).unwrap();
         let expected = evaluate_all(&criteria, &output, &context);
         prop_assert_eq!(verdict.valid, expected.unwrap_or(!output.text.trim().is_empty()));
         prop_assert_eq!(verdict.valid, verdict.issues.is_empty());
@@ -96,7 +96,7 @@ proptest! {
         output in any::<String>(),
     ) {
         let workflow = checked_by(&criteria);
-        match Checker::default().check(&workflow, "only", &output, &Context::new()) {
+        match Checker::default().check(&workflow, "only", &output, &Context::new(), &Budget::for_call()) {
             Ok(verdict) => {
                 prop_assert_eq!(verdict.valid, verdict.issues.is_empty());
                 prop_assert_eq!(verdict.valid, verdict.suggestions.is_empty());
@@ -135,7 +135,8 @@ fn loops_inside_loops_do_not_explode() {
     let workflow = load(&json!(steps)).unwrap();
     let ask = |completed: &[&str], context: &Context| {
         let progress = Progress { completed, current: None, context };
-        next(&workflow, progress).map(|answer| answer.step.map(|step| step.id.to_owned()))
+        next(&workflow, progress, &Budget::for_call())
+            .map(|answer| answer.step.map(|step| step.id.to_owned()))
     };
     let mut context = Context::new();
     assert_eq!(ask(&[], &context).unwrap().as_deref(), Some("after"));
@@ -151,7 +152,9 @@ fn loops_inside_loops_do_not_explode() {
     });
     context.insert("_loops".to_owned(), json!(loops));
     assert_eq!(ask(&[], &context).unwrap().as_deref(), Some("after"));
-    let verdict = Checker::default().check(&workflow, "level-15", "Done", &context).unwrap();
+    let verdict = Checker::default()
+        .check(&workflow, "level-15", "Done", &context, &Budget::for_call())
+        .unwrap();
     assert!(verdict.valid);
 }
 
@@ -209,7 +212,8 @@ fn walk(
     loop {
         let ask = || {
             let progress = Progress { completed: &completed, current: None, context: &context };
-            next(workflow, progress).map_err(|refusal| TestCaseError::fail(refusal.to_string()))
+            next(workflow, progress, &Budget::for_call())
+                .map_err(|refusal| TestCaseError::fail(refusal.to_string()))
         };
         let answer = ask()?;
         prop_assert_eq!(&ask()?, &answer, "asking twice gives the same answer");
@@ -262,14 +266,15 @@ fn check_answer(
     context: &Context,
 ) -> Result<(), TestCaseError> {
     prop_assert_eq!(answer.is_complete, answer.step.is_none());
-    let variables = Variables::new(context);
+    let budget = Budget::for_call();
+    let variables = Variables::new(context, &budget);
     let named = named_bodies(workflow);
     let given = answer.step.as_ref().map(|step| step.id);
     for step in workflow.steps.iter().filter(|step| !named.contains(step.id())) {
         let is_given = given.is_some_and(|given| contains(workflow, step, given));
         if let Step::Plain(step) = step {
             let is_open = !completed.iter().any(|id| **id == *step.id);
-            let applies = step.run_condition.as_ref().is_none_or(|c| c.holds(&variables));
+            let applies = step.run_condition.as_ref().is_none_or(|c| c.holds(&variables).unwrap());
             prop_assert_eq!(is_open && applies, is_given, "{}", &step.id);
         }
         if is_given {

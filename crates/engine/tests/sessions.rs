@@ -6,8 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "the environment says how long to try")]
 
 use engine::{
-    Channel, Checker, Command, Decision, Event, Progress, Refusal, State, Submission, decide, next,
-    view,
+    Budget, Channel, Checker, Command, Decision, Event, Progress, Refusal, Rules, State,
+    Submission, check_state, decide, next, view,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl Model {
     fn ask(&mut self, workflow: &Workflow) {
         let progress =
             Progress { completed: &self.completed, current: None, context: &self.context };
-        let answer = next(workflow, progress).unwrap();
+        let answer = next(workflow, progress, &Budget::for_call()).unwrap();
         self.step = answer.step.map(|step| step.id.to_owned());
         let state = answer.state.unwrap_or_default();
         self.is_inside = state.loops.values().any(|loops| loops.done.last() == self.step.as_ref());
@@ -102,6 +102,10 @@ impl Model {
     }
 }
 
+fn rules() -> impl Strategy<Value = Rules> {
+    prop_oneof![Just(Rules::FIRST), Just(Rules::CURRENT)]
+}
+
 fn decision() -> Decision {
     Decision { who: "ada".to_owned(), channel: Channel::Cli, reason: None }
 }
@@ -120,17 +124,19 @@ struct World<'w> {
 }
 
 impl<'w> World<'w> {
-    fn start(workflow: &'w Workflow, context: &Context) -> Self {
+    fn start(workflow: &'w Workflow, context: &Context, rules: Rules) -> Self {
         let checker = Checker::default();
-        let command = Command::Start { goal: None, context: context.clone(), strict: false };
-        let event = decide(workflow, &checker, None, command).unwrap().unwrap();
+        let command = Command::Start { goal: None, context: context.clone(), strict: false, rules };
+        let event =
+            decide(workflow, &checker, None, command, &Budget::for_call()).unwrap().unwrap();
         let state = State::of([&event]).unwrap();
         let models = vec![Model::new(workflow, context)];
         Self { workflow, checker, state, log: vec![event], models }
     }
 
     fn ask(&mut self, command: Command<'_>) -> Result<Option<Event>, Refusal> {
-        let event = decide(self.workflow, &self.checker, Some(&self.state), command)?;
+        let event =
+            decide(self.workflow, &self.checker, Some(&self.state), command, &Budget::for_call())?;
         if let Some(event) = &event {
             self.state.apply(event);
             self.log.push(event.clone());
@@ -148,6 +154,13 @@ impl<'w> World<'w> {
         let revision = before.revision;
         let step = before.step.clone();
         match (act, step) {
+            (Act::Good(_) | Act::Bad | Act::Skip(_) | Act::Forge, Some(step))
+                if before.loop_gate.is_some() =>
+            {
+                let submission = submission(&step, "good", Context::new());
+                let refused = self.ask(Command::Advance { revision, submission });
+                prop_assert!(matches!(refused, Err(Refusal::LoopGate { .. })), "{:?}", refused);
+            }
             (Act::Good(learned), Some(step)) => {
                 let learned =
                     learned.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
@@ -214,6 +227,12 @@ impl<'w> World<'w> {
                     Command::Decline(decision())
                 };
                 let answer = self.ask(command);
+                if before.loop_gate.is_some() {
+                    prop_assert_eq!(self.state.loop_gate.is_some(), !is_approval);
+                    prop_assert_eq!(&self.state.step, &before.step);
+                    prop_assert_eq!(self.state.revision, revision + 1);
+                    return Ok(());
+                }
                 let Some(submitted) = &before.waiting else {
                     prop_assert_eq!(answer, Err(Refusal::NotWaiting));
                     return Ok(());
@@ -245,10 +264,12 @@ impl<'w> World<'w> {
         let model = self.models.last().unwrap();
         prop_assert_eq!(&self.state.step, &model.step, "where the honest agent is");
         let view = view(self.workflow, &self.state).unwrap();
-        prop_assert_eq!(view.step.map(|step| step.id.to_owned()), self.state.step.clone());
+        let handed_out = self.state.step.clone().filter(|_| self.state.loop_gate.is_none());
+        prop_assert_eq!(view.step.map(|step| step.id.to_owned()), handed_out);
+        check_state(self.workflow, &self.state, &Budget::for_call()).unwrap();
         prop_assert!(!view.guidance.prompt.contains("completedSteps"), "{}", view.guidance.prompt);
         prop_assert_eq!(view.is_complete, self.state.is_complete());
-        prop_assert_eq!(view.waiting.is_some(), self.state.waiting.is_some());
+        prop_assert_eq!(view.waiting.is_some(), self.state.pending().is_some());
         prop_assert_eq!(State::of(&self.log).unwrap(), self.state.clone(), "the fold is the state");
         Ok(())
     }
@@ -262,8 +283,9 @@ proptest! {
         workflow in gated_workflow(),
         context in context(),
         acts in acts(),
+        rules in rules(),
     ) {
-        let mut world = World::start(&workflow, &context);
+        let mut world = World::start(&workflow, &context, rules);
         world.check()?;
         for act in &acts {
             world.act(act)?;
@@ -280,10 +302,12 @@ proptest! {
 
     /// Good work leads to the end, however many people are asked on the way.
     #[test]
-    fn good_work_ends(workflow in gated_workflow(), context in context()) {
-        let mut world = World::start(&workflow, &context);
+    fn good_work_ends(workflow in gated_workflow(), context in context(), rules in rules()) {
+        let mut world = World::start(&workflow, &context, rules);
         let bound = steps_at_most(&workflow, &workflow.steps);
         for _ in 0..=bound {
+            // Where loops begin.
+            world.act(&Act::Approve)?;
             world.act(&Act::Good(None))?;
             world.act(&Act::Approve)?;
         }

@@ -1,15 +1,16 @@
 //! Conditions: what must hold in a context for a step to run, a rule to apply or a loop to go on.
-//! Evaluation is total: whatever the context holds, the answer is true or false.
+//! Whatever the context holds, the answer is true or false, unless the call's budget is exhausted before.
 
 use std::fmt;
 
+use budget::{Budget, Exhausted};
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Number, Value, json};
 
 use crate::serial::{Distinct, Fields, present};
-use crate::variables::{Variables, compare, equal, is_truthy};
+use crate::variables::{Variables, compare, equal, is_among, is_truthy};
 
 mod satisfiable;
 
@@ -120,17 +121,27 @@ impl JsonSchema for Condition {
 }
 
 impl Condition {
-    pub fn holds(&self, variables: &Variables<'_>) -> bool {
-        let value = self.var.as_deref().and_then(|name| variables.get(name));
+    pub fn holds(&self, variables: &Variables<'_, '_>) -> Result<bool, Exhausted> {
+        variables.budget().spend(1)?;
+        let value = match self.var.as_deref() {
+            Some(name) => variables.get(name)?,
+            None => None,
+        };
         if self.tests_truth() && !is_truthy(value.as_deref()) {
-            return false;
+            return Ok(false);
         }
-        self.clauses.iter().all(|clause| match clause {
-            Clause::And(members) => members.iter().all(|member| member.holds(variables)),
-            Clause::Or(members) => members.iter().any(|member| member.holds(variables)),
-            Clause::Not(member) => !member.holds(variables),
-            comparison => comparison.accepts(value.as_deref()),
-        })
+        for clause in &self.clauses {
+            let holds = match clause {
+                Clause::And(members) => !has_one(members, false, variables)?,
+                Clause::Or(members) => has_one(members, true, variables)?,
+                Clause::Not(member) => !member.holds(variables)?,
+                comparison => comparison.accepts(value.as_deref(), variables.budget())?,
+            };
+            if !holds {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// A `var` with no comparison of its own tests for truth.
@@ -199,34 +210,48 @@ impl Clause {
     }
 
     /// Whether a comparison accepts the variable's value. A composition has no variable: true.
-    fn accepts(&self, value: Option<&Value>) -> bool {
-        match self {
-            Self::Equals(operand) => value.is_some_and(|value| equal(value, operand)),
-            Self::NotEquals(operand) => value.is_none_or(|value| !equal(value, operand)),
+    fn accepts(&self, value: Option<&Value>, budget: &Budget) -> Result<bool, Exhausted> {
+        let Some(value) = value else {
+            return Ok(matches!(self, Self::NotEquals(_)) || !self.is_comparison());
+        };
+        Ok(match self {
+            Self::Equals(operand) => equal(value, operand, budget)?,
+            Self::NotEquals(operand) => !equal(value, operand, budget)?,
             Self::Gt(bound) => ordered(value, bound, |order| order.is_gt()),
             Self::Gte(bound) => ordered(value, bound, |order| order.is_ge()),
             Self::Lt(bound) => ordered(value, bound, |order| order.is_lt()),
             Self::Lte(bound) => ordered(value, bound, |order| order.is_le()),
-            Self::In(options) => {
-                value.is_some_and(|value| options.iter().any(|option| equal(value, option)))
-            }
+            Self::In(options) => is_among(value, options, budget)?,
             Self::Contains(part) => match (value, part) {
-                (Some(Value::String(text)), Value::String(part)) => text.contains(part.as_str()),
-                (Some(Value::Array(items)), part) => items.iter().any(|item| equal(item, part)),
+                (Value::String(text), Value::String(part)) => {
+                    budget.spend_scan(text.len() + part.len())?;
+                    text.contains(part.as_str())
+                }
+                (Value::Array(items), part) => is_among(part, items, budget)?,
                 _ => false,
             },
             Self::And(_) | Self::Or(_) | Self::Not(_) => true,
-        }
+        })
     }
 }
 
-fn ordered(
-    value: Option<&Value>,
-    bound: &Number,
-    accepts: impl Fn(std::cmp::Ordering) -> bool,
-) -> bool {
+/// Whether a condition among these comes out so.
+fn has_one(
+    members: &[Condition],
+    holds: bool,
+    variables: &Variables<'_, '_>,
+) -> Result<bool, Exhausted> {
+    for member in members {
+        if member.holds(variables)? == holds {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn ordered(value: &Value, bound: &Number, accepts: impl Fn(std::cmp::Ordering) -> bool) -> bool {
     match value {
-        Some(Value::Number(number)) => compare(number, bound).is_some_and(accepts),
+        Value::Number(number) => compare(number, bound).is_some_and(accepts),
         _ => false,
     }
 }

@@ -7,17 +7,16 @@ pub mod definition;
 pub mod finding;
 pub mod limits;
 pub mod nearest;
-pub mod pattern;
 pub mod pointer;
 mod read;
 mod rules;
-pub mod schema;
 mod serial;
 mod shape;
 pub mod template;
 mod tree;
 pub mod variables;
 
+pub use budget::{Budget, Exhausted, pattern, schema};
 pub use condition::Condition;
 pub use definition::{Step, Workflow};
 pub use finding::{Code, Finding, Severity};

@@ -31,10 +31,7 @@ impl fmt::Display for Pointer<'_> {
     }
 }
 
-/// `pointer` with one more segment.
-pub(crate) fn join(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", escape(key))
-}
+pub(crate) use budget::schema::join;
 
 fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use budget::Exhausted;
 use serde_json::Value;
 
 use crate::variables::Variables;
@@ -82,34 +83,41 @@ fn is_path(text: &str) -> bool {
 }
 
 /// Fills the slots that the variables can fill.
-pub fn fill<'a>(text: &'a str, variables: &Variables<'_>) -> Cow<'a, str> {
+pub fn fill<'a>(text: &'a str, variables: &Variables<'_, '_>) -> Result<Cow<'a, str>, Exhausted> {
     if doubled(text, b'{').is_none() {
-        return Cow::Borrowed(text);
+        return Ok(Cow::Borrowed(text));
     }
     let mut filled = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {
             Piece::Text(text) => filled.push_str(text),
             Piece::Slot { inner, whole } => {
-                match slot(inner).and_then(|slot| value(slot, variables)) {
+                let found = match slot(inner) {
+                    Some(slot) => {
+                        variables.get(slot.name)?.and_then(|found| plus(found, slot.plus))
+                    }
+                    None => None,
+                };
+                let before = filled.len();
+                match found {
                     Some(value) => push_value(&mut filled, &value),
                     None => filled.push_str(whole),
                 }
+                variables.budget().spend_output(filled.len() - before)?;
             }
         }
     }
-    Cow::Owned(filled)
+    Ok(Cow::Owned(filled))
 }
 
-fn value<'v>(slot: Slot<'_>, variables: &'v Variables<'_>) -> Option<Cow<'v, Value>> {
-    let value = variables.get(slot.name)?;
-    if slot.plus == 0 {
+fn plus(value: Cow<'_, Value>, amount: i64) -> Option<Cow<'_, Value>> {
+    if amount == 0 {
         return Some(value);
     }
     if let Some(number) = value.as_i64() {
-        return number.checked_add(slot.plus).map(|sum| Cow::Owned(sum.into()));
+        return number.checked_add(amount).map(|sum| Cow::Owned(sum.into()));
     }
-    let sum = value.as_f64()? + slot.plus as f64;
+    let sum = value.as_f64()? + amount as f64;
     Some(Cow::Owned(sum.into()))
 }
 
@@ -134,7 +142,8 @@ mod tests {
             "user": {"role": "admin"}, "nothing": null, "trick": "{{name}}",
         });
         let context = context.as_object().unwrap();
-        let variables = Variables::new(context);
+        let budget = budget::Budget::for_call();
+        let variables = Variables::new(context, &budget);
         for (text, expected) in [
             ("Hello {{name}} and {{ name }}", "Hello Ada and Ada"),
             ("{{user.role}}/{{task-id}}", "admin/T-1"),
@@ -150,7 +159,7 @@ mod tests {
             ("{{{name}}}", "{{{name}}}"),
             ("", ""),
         ] {
-            assert_eq!(fill(text, &variables), expected, "{text}");
+            assert_eq!(fill(text, &variables).unwrap(), expected, "{text}");
         }
     }
 }

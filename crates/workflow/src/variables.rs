@@ -1,8 +1,9 @@
 //! What a condition or a template can see: the agent's context, and on top of it the variables that
-//! running loops bind. Owns how a name finds its value and when two values are equal; holds nothing.
+//! running loops bind. Owns how a name finds its value and when two values are equal; looking costs the call's budget.
 
 use std::borrow::Cow;
 
+use budget::{Budget, Exhausted};
 use serde_json::{Map, Number, Value};
 
 /// A context as an agent sends it.
@@ -10,14 +11,20 @@ pub type Context = Map<String, Value>;
 
 /// The context with the variables of the enclosing loops laid over it, innermost last.
 #[derive(Debug, Clone)]
-pub struct Variables<'a> {
+pub struct Variables<'a, 'b> {
     context: &'a Context,
     bound: Vec<(&'a str, Value)>,
+    budget: &'b Budget,
 }
 
-impl<'a> Variables<'a> {
-    pub fn new(context: &'a Context) -> Self {
-        Self { context, bound: Vec::new() }
+impl<'a, 'b> Variables<'a, 'b> {
+    pub fn new(context: &'a Context, budget: &'b Budget) -> Self {
+        Self { context, bound: Vec::new(), budget }
+    }
+
+    /// The budget of the call that looks at them.
+    pub fn budget(&self) -> &'b Budget {
+        self.budget
     }
 
     /// Binds a loop's variable. A later binding hides an earlier one of the same name.
@@ -36,12 +43,13 @@ impl<'a> Variables<'a> {
 
     /// The value of `name`: the exact key first, then a dotted path. A path goes through objects by
     /// key and lists by index, and may end in `length` for a list or a text.
-    pub fn get(&self, name: &str) -> Option<Cow<'_, Value>> {
+    pub fn get(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Exhausted> {
+        self.budget.spend_scan(name.len() + self.bound.len())?;
         if let Some(value) = self.exact(name) {
-            return Some(Cow::Borrowed(value));
+            return Ok(Some(Cow::Borrowed(value)));
         }
-        let (head, path) = name.split_once('.')?;
-        let mut value = self.exact(head)?;
+        let Some((head, path)) = name.split_once('.') else { return Ok(None) };
+        let Some(mut value) = self.exact(head) else { return Ok(None) };
         let mut segments = path.split('.').peekable();
         while let Some(segment) = segments.next() {
             let inner = match value {
@@ -52,12 +60,15 @@ impl<'a> Variables<'a> {
             match inner {
                 Some(inner) => value = inner,
                 None if segment == "length" && segments.peek().is_none() => {
-                    return length(value).map(|length| Cow::Owned(length.into()));
+                    if let Value::String(text) = value {
+                        self.budget.spend_scan(text.len())?;
+                    }
+                    return Ok(length(value).map(|length| Cow::Owned(length.into())));
                 }
-                None => return None,
+                None => return Ok(None),
             }
         }
-        Some(Cow::Borrowed(value))
+        Ok(Some(Cow::Borrowed(value)))
     }
 
     fn exact(&self, name: &str) -> Option<&Value> {
@@ -75,20 +86,48 @@ fn length(value: &Value) -> Option<usize> {
 }
 
 /// Typed, deep equality: `"5"` is not 5, 1 equals 1.0, case matters.
-pub fn equal(left: &Value, right: &Value) -> bool {
+pub fn equal(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Exhausted> {
+    budget.spend(1)?;
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
-            compare(left, right).is_some_and(|o| o.is_eq())
+            Ok(compare(left, right).is_some_and(|o| o.is_eq()))
         }
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(l, r)| equal(l, r))
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (left, right) in left.iter().zip(right) {
+                if !equal(left, right, budget)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(key, l)| right.get(key).is_some_and(|r| equal(l, r)))
+        (Value::Object(left), Value::Object(right)) if left.len() == right.len() => {
+            for (key, left) in left {
+                budget.spend_scan(key.len())?;
+                let Some(right) = right.get(key) else { return Ok(false) };
+                if !equal(left, right, budget)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        _ => left == right,
+        (Value::String(left), Value::String(right)) if left.len() == right.len() => {
+            budget.spend_scan(left.len())?;
+            Ok(left == right)
+        }
+        (Value::Bool(left), Value::Bool(right)) => Ok(left == right),
+        (Value::Null, Value::Null) => Ok(true),
+        _ => Ok(false),
     }
+}
+
+/// Whether a value equals one of these.
+pub fn is_among(value: &Value, options: &[Value], budget: &Budget) -> Result<bool, Exhausted> {
+    for option in options {
+        if equal(value, option, budget)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Orders two JSON numbers. Whole numbers are compared as such, so that large ids stay distinct.
@@ -130,30 +169,33 @@ mod tests {
     #[test]
     fn the_exact_key_comes_before_the_path() {
         let context = context(json!({"a.b": 1, "a": {"b": 2, "c": [3, "four"]}}));
-        let variables = Variables::new(&context);
-        assert_eq!(variables.get("a.b").as_deref(), Some(&json!(1)));
-        assert_eq!(variables.get("a.c.0").as_deref(), Some(&json!(3)));
-        assert_eq!(variables.get("a.c.length").as_deref(), Some(&json!(2)));
-        assert_eq!(variables.get("a.c.1.length").as_deref(), Some(&json!(4)));
-        assert_eq!(variables.get("a.length"), None);
-        assert_eq!(variables.get("a.c.2"), None);
-        assert_eq!(variables.get("z.b"), None);
+        let budget = Budget::for_call();
+        let variables = Variables::new(&context, &budget);
+        assert_eq!(variables.get("a.b").unwrap().as_deref(), Some(&json!(1)));
+        assert_eq!(variables.get("a.c.0").unwrap().as_deref(), Some(&json!(3)));
+        assert_eq!(variables.get("a.c.length").unwrap().as_deref(), Some(&json!(2)));
+        assert_eq!(variables.get("a.c.1.length").unwrap().as_deref(), Some(&json!(4)));
+        assert_eq!(variables.get("a.length"), Ok(None));
+        assert_eq!(variables.get("a.c.2"), Ok(None));
+        assert_eq!(variables.get("z.b"), Ok(None));
     }
 
     #[test]
     fn an_inner_binding_hides_an_outer_one() {
         let context = context(json!({"item": "from the context"}));
-        let mut variables = Variables::new(&context);
+        let budget = Budget::for_call();
+        let mut variables = Variables::new(&context, &budget);
         variables.bind("item", json!("outer"));
         let depth = variables.depth();
         variables.bind("item", json!({"name": "inner"}));
-        assert_eq!(variables.get("item.name").as_deref(), Some(&json!("inner")));
+        assert_eq!(variables.get("item.name").unwrap().as_deref(), Some(&json!("inner")));
         variables.unbind(depth);
-        assert_eq!(variables.get("item").as_deref(), Some(&json!("outer")));
+        assert_eq!(variables.get("item").unwrap().as_deref(), Some(&json!("outer")));
     }
 
     #[test]
     fn large_whole_numbers_stay_distinct() {
+        let equal = |left: &Value, right: &Value| equal(left, right, &Budget::for_call()).unwrap();
         assert!(!equal(&json!(9007199254740993_u64), &json!(9007199254740992_u64)));
         assert!(equal(&json!(1), &json!(1.0)));
         assert!(equal(&json!({"a": [1, 2.0]}), &json!({"a": [1.0, 2]})));

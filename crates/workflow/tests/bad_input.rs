@@ -587,14 +587,17 @@ fn loops_in_a_row_by_name() {
 /// Patterns that are small to write and large to compile, as many as fit into a file.
 #[test]
 fn thousands_of_large_patterns() {
-    for pattern in [r"\p{L}{900}", r"(?<=x)\p{L}{900}"] {
+    let read = |pattern: &str| {
         let rule =
             |at| json!({"type": "regex", "pattern": format!("{pattern}{at}"), "message": "A"});
         let mut large = definition();
         large["steps"][0]["validationCriteria"] = (0..10_000).map(rule).collect();
-        let reading = json(large.to_string());
-        assert_eq!(codes(&reading), ["W043"; 200]);
-        let hint = reading.findings[199].hint.as_deref().unwrap();
-        assert!(hint.ends_with("there may be more errors, which are not shown"), "{hint}");
-    }
+        json(large.to_string())
+    };
+    let reading = read(r"\p{L}{900}");
+    assert_eq!(codes(&reading), ["W043"; 50]);
+    let hint = reading.findings[49].hint.as_deref().unwrap();
+    assert!(hint.ends_with("there may be more errors, which are not shown"), "{hint}");
+    // What looks around is another program, in which a class is one instruction.
+    assert_eq!(codes(&read(r"(?<=x)\p{L}{900}")), [""; 0]);
 }

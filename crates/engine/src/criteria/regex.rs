@@ -1,18 +1,16 @@
 //! `regex`: a pattern matches somewhere in the output.
 
-use super::Unusable;
+use super::{Output, Unusable};
 use crate::compiled::{Compiled, Machine};
 
 pub(super) fn passes(
     pattern: &str,
     flags: &str,
-    output: &str,
+    output: Output<'_>,
     compiled: &Compiled,
 ) -> Result<bool, Unusable> {
-    match compiled.pattern(pattern, flags).get() {
-        Some(Machine::Pattern(Ok(matcher))) => matcher
-            .is_match(output)
-            .map_err(|gave_up| Unusable::Rule(format!("/{pattern}/{flags}: {gave_up}"))),
+    match compiled.pattern(pattern, flags, output.budget)?.get() {
+        Some(Machine::Pattern(Ok(matcher))) => Ok(matcher.is_match(output.text, output.budget)?),
         Some(Machine::Pattern(Err(error))) => {
             Err(Unusable::Rule(format!("/{pattern}/{flags} is malformed: {error}")))
         }

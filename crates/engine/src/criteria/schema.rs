@@ -1,28 +1,29 @@
 //! `schema`: the output is JSON, bare or in one fenced block, and valid under a JSON Schema.
 
-use jsonschema::Validator;
-use jsonschema::error::ValidationErrorKind;
+use budget::Exhausted;
 use serde_json::Value;
 use workflow::criteria::Embedded;
-use workflow::pattern::BACKTRACK_MAX;
 
-use super::Unusable;
+use super::{Output, Unusable};
 use crate::compiled::{Compiled, Machine};
 
 /// More complaints than this about one output help nobody.
 const COMPLAINTS_MAX: usize = 20;
 /// A complaint quotes the value; beyond this it only points at it.
 const COMPLAINT_BYTES_MAX: usize = 400;
+/// How many bytes of JSON are read in one step.
+const JSON_BYTES_PER_STEP: usize = 4;
 
 pub(super) fn passes(
     schema: &Embedded,
-    output: &str,
+    output: Output<'_>,
     compiled: &Compiled,
 ) -> Result<bool, Unusable> {
-    match compiled.schema(schema).get() {
-        Some(Machine::Schema(Ok(validator))) => {
-            json_in(output).map_or(Ok(false), |value| judge(validator, &value))
-        }
+    match compiled.schema(schema, output.budget)?.get() {
+        Some(Machine::Schema(Ok(schema))) => match json_in(output)? {
+            Ok(value) => Ok(schema.evaluate(&value, output.budget)?.is_valid),
+            Err(_) => Ok(false),
+        },
         Some(Machine::Schema(Err(error))) => {
             Err(Unusable::Schema(format!("the schema is malformed: {error}")))
         }
@@ -30,54 +31,71 @@ pub(super) fn passes(
     }
 }
 
-/// A value of which nobody knows whether it is valid, because a pattern took too long on it, is neither.
-/// (The library says so, under `not` as well, only where the verdict hangs on that pattern.)
-fn judge(validator: &Validator, value: &Value) -> Result<bool, Unusable> {
-    match validator.validate(value) {
-        Ok(()) => Ok(true),
-        Err(error) => match error.kind() {
-            ValidationErrorKind::BacktrackLimitExceeded { .. } => Err(Unusable::Rule(format!(
-                "a pattern in the schema needs more than {BACKTRACK_MAX} steps on this output"
-            ))),
-            _ => Ok(false),
-        },
-    }
-}
-
 pub(super) fn advice(
     schema: &Embedded,
     wanted: bool,
-    output: &str,
+    output: Output<'_>,
     compiled: &Compiled,
-) -> Vec<String> {
+) -> Result<Vec<String>, Exhausted> {
     if !wanted {
-        return vec!["Change the JSON, so that it does not fit the schema.".to_owned()];
+        return Ok(vec!["Change the JSON, so that it does not fit the schema.".to_owned()]);
     }
-    let value = match json_in(output) {
+    let value = match json_in(output)? {
         Ok(value) => value,
-        Err(why) => return vec![why],
+        Err(why) => return Ok(vec![why]),
     };
-    let machine = compiled.schema(schema);
-    let Some(Machine::Schema(Ok(validator))) = machine.get() else {
-        return Vec::new();
+    let machine = compiled.schema(schema, output.budget)?;
+    let Some(Machine::Schema(Ok(schema))) = machine.get() else {
+        return Ok(Vec::new());
     };
-    let complaints = validator.iter_errors(&value).map(|error| {
+    let evaluation = schema.evaluate(&value, output.budget)?;
+    let errors = schema.errors(&value, evaluation.steps);
+    if errors.is_empty() {
+        let advice = "Make the JSON fit the schema; it is too large to say where it does not.";
+        return Ok(vec![advice.to_owned()]);
+    }
+    let complaints = errors.iter().take(COMPLAINTS_MAX).map(|error| {
         let place = match error.instance_path().as_str() {
             "" => "At the top of the JSON".to_owned(),
             pointer => format!("At {pointer}"),
         };
-        let quoting = error.to_string();
-        if quoting.len() <= COMPLAINT_BYTES_MAX {
-            format!("{place}: {quoting}.")
-        } else {
-            format!("{place}: {}.", error.masked_with("this"))
+        if is_short(error.instance(), COMPLAINT_BYTES_MAX) {
+            let quoting = error.to_string();
+            if quoting.len() <= COMPLAINT_BYTES_MAX {
+                return format!("{place}: {quoting}.");
+            }
         }
+        format!("{place}: {}.", error.masked_with("this"))
     });
-    complaints.take(COMPLAINTS_MAX).collect()
+    Ok(complaints.collect())
+}
+
+/// Whether a value is shorter than this as JSON, without writing all of it.
+fn is_short(value: &Value, limit: usize) -> bool {
+    fn left(value: &Value, limit: usize) -> Option<usize> {
+        let limit = limit.checked_sub(match value {
+            Value::String(text) => text.len() + 2,
+            _ => 2,
+        })?;
+        match value {
+            Value::Array(items) => items.iter().try_fold(limit, |limit, item| left(item, limit)),
+            Value::Object(fields) => fields
+                .iter()
+                .try_fold(limit, |limit, (key, inner)| left(inner, limit.checked_sub(key.len())?)),
+            _ => Some(limit),
+        }
+    }
+    left(value, limit).is_some()
 }
 
 /// The JSON of an output: all of it, or its one fenced block.
-fn json_in(output: &str) -> Result<Value, String> {
+fn json_in(output: Output<'_>) -> Result<Result<Value, String>, Exhausted> {
+    // Once as a whole, and once more for a block in it.
+    output.budget.spend(2 * (output.text.len() / JSON_BYTES_PER_STEP) as u64)?;
+    Ok(parsed(output.text))
+}
+
+fn parsed(output: &str) -> Result<Value, String> {
     let bare = serde_json::from_str(output.trim());
     let error = match bare {
         Ok(value) => return Ok(value),
@@ -113,34 +131,50 @@ fn fenced_blocks(output: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use budget::Budget;
+
     use super::*;
+
+    fn schema(text: &str) -> Embedded {
+        serde_json::from_str(text).unwrap()
+    }
 
     #[test]
     fn a_long_value_is_pointed_at_instead_of_quoted() {
-        let schema: Embedded = serde_json::from_str(r#"{"items": {"type": "integer"}}"#).unwrap();
+        let schema = schema(r#"{"items": {"type": "integer"}}"#);
         let compiled = Compiled::default();
-        let advice = |output: &str| advice(&schema, true, output, &compiled);
-        assert_eq!(advice(r#"["x"]"#), [r#"At /0: "x" is not of type "integer"."#]);
+        let budget = Budget::for_call();
+        let advice =
+            |text: &str| advice(&schema, true, Output { text, budget: &budget }, &compiled);
+        assert_eq!(advice(r#"["x"]"#).unwrap(), [r#"At /0: "x" is not of type "integer"."#]);
         let long = format!(r#"["{}"]"#, "x".repeat(COMPLAINT_BYTES_MAX));
-        assert_eq!(advice(&long), [r#"At /0: this is not of type "integer"."#]);
+        assert_eq!(advice(&long).unwrap(), [r#"At /0: this is not of type "integer"."#]);
     }
 
     #[test]
     fn a_pattern_that_takes_too_long_gives_no_verdict() {
         let compiled = Compiled::default();
-        let passes = |schema: &str, output: &str| {
-            passes(&serde_json::from_str(schema).unwrap(), output, &compiled)
+        let passes = |text: &str, output: &str| {
+            let budget = Budget::with_steps(1_000_000);
+            passes(&schema(text), Output { text: output, budget: &budget }, &compiled)
         };
         let slow = format!("\"{}!\"", "a".repeat(40));
         let pattern = r#"{"pattern": "^(a|a)*\\1b"}"#;
-        assert!(matches!(passes(pattern, &slow), Err(Unusable::Rule(_))));
+        assert!(matches!(passes(pattern, &slow), Err(Unusable::Exhausted(_))));
         let not = format!("{{\"not\": {pattern}}}");
-        assert!(matches!(passes(&not, &slow), Err(Unusable::Rule(_))));
+        assert!(matches!(passes(&not, &slow), Err(Unusable::Exhausted(_))));
         assert_eq!(passes(pattern, "\"aab\""), Ok(true));
         assert_eq!(passes(&not, "\"aab\""), Ok(false));
-        let decided = r#"{"pattern": "^(a|a)*\\1b", "maxLength": 5}"#;
-        assert_eq!(passes(decided, &slow), Ok(false));
-        let either = format!("{{\"anyOf\": [{pattern}, {{\"type\": \"string\"}}]}}");
-        assert_eq!(passes(&either, &slow), Ok(true));
+    }
+
+    #[test]
+    fn many_errors_are_not_collected() {
+        let schema = schema(r#"{"items": {"required": ["a", "b"]}}"#);
+        let compiled = Compiled::default();
+        let budget = Budget::for_call();
+        let text = format!("[{}{{}}]", "{},".repeat(100_000));
+        let output = Output { text: &text, budget: &budget };
+        let advice = advice(&schema, true, output, &compiled).unwrap();
+        assert_eq!(advice, ["At /0: \"a\" is a required property."]);
     }
 }

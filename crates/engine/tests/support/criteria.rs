@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use workflow::{Condition, Context, Variables};
+use workflow::{Budget, Condition, Context, Variables};
 
 use super::workflows::{condition, value};
 
@@ -127,7 +127,8 @@ fn evaluate(check: &Value, output: &Output, context: &Context) -> Option<bool> {
     if check.get("type").is_some() {
         let condition = check.get("condition").cloned().unwrap_or_default();
         let condition: Option<Condition> = serde_json::from_value(condition).unwrap();
-        let applies = condition.is_none_or(|c| c.holds(&Variables::new(context)));
+        let applies = condition
+            .is_none_or(|c| c.holds(&Variables::new(context, &Budget::for_call())).unwrap());
         return applies.then(|| passes(check, output));
     }
     let parts = [

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Progress, next};
+use engine::{Budget, Progress, next};
 use serde_json::{Map, Value, json};
 use workflow::condition::Clause;
 use workflow::definition::{Confirmation, Count, LoopKind, LoopStep, Step, item_name};
@@ -54,7 +54,7 @@ fn walk(workflow: &Workflow, start: Context, change: Option<&Change<'_>>) -> Vec
     let mut walked = Vec::new();
     while walked.len() < STEPS_MAX {
         let progress = Progress { completed: &completed, current: None, context: &context };
-        let answer = next(workflow, progress)
+        let answer = next(workflow, progress, &Budget::for_call())
             .unwrap_or_else(|refusal| panic!("{refusal} from {start:?} with {change:?}"));
         let Some(step) = answer.step else {
             return walked;

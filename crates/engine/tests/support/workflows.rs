@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 use workflow::definition::{Body, Count, LoopKind, LoopStep, Step, index_name, item_name};
-use workflow::{Context, Format, Scrutiny, Variables, Workflow, read};
+use workflow::{Budget, Context, Format, Scrutiny, Variables, Workflow, read};
 
 /// The same cases in every run, and in a long one many others.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
@@ -55,8 +55,9 @@ pub(crate) fn steps_at_most(workflow: &Workflow, steps: &[Step]) -> usize {
 pub(crate) fn plain_reading(workflow: &Workflow, context: &Context) -> Vec<String> {
     let named = named_bodies(workflow);
     let mut read = Vec::new();
+    let budget = Budget::for_call();
     for step in workflow.steps.iter().filter(|step| !named.contains(step.id())) {
-        unroll(workflow, step, &mut Variables::new(context), &mut read);
+        unroll(workflow, step, &mut Variables::new(context, &budget), &mut read);
     }
     read
 }
@@ -64,22 +65,22 @@ pub(crate) fn plain_reading(workflow: &Workflow, context: &Context) -> Vec<Strin
 fn unroll<'w>(
     workflow: &'w Workflow,
     step: &'w Step,
-    variables: &mut Variables<'w>,
+    variables: &mut Variables<'w, '_>,
     read: &mut Vec<String>,
 ) {
-    if step.run_condition().is_some_and(|condition| !condition.holds(variables)) {
+    if step.run_condition().is_some_and(|condition| !condition.holds(variables).unwrap()) {
         return;
     }
     let step = match step {
         Step::Plain(step) => {
-            let prompt = workflow::template::fill(&step.prompt, variables);
+            let prompt = workflow::template::fill(&step.prompt, variables).unwrap();
             return read.push(format!("{}: {prompt}", step.id));
         }
         Step::Loop(step) => step,
     };
     let settings = &step.r#loop;
     let items = match &settings.kind {
-        LoopKind::ForEach { items, .. } => match variables.get(items).as_deref() {
+        LoopKind::ForEach { items, .. } => match variables.get(items).unwrap().as_deref() {
             Some(Value::Array(items)) => items.clone(),
             _ => return,
         },
@@ -89,11 +90,11 @@ fn unroll<'w>(
         let depth = variables.depth();
         variables.bind(settings.iteration_var(), iteration.into());
         let goes_on = match &settings.kind {
-            LoopKind::While { condition } => condition.holds(variables),
-            LoopKind::Until { condition } => !condition.holds(variables),
+            LoopKind::While { condition } => condition.holds(variables).unwrap(),
+            LoopKind::Until { condition } => !condition.holds(variables).unwrap(),
             LoopKind::For { count: Count::Number(count) } => iteration <= *count,
             LoopKind::For { count: Count::Variable(name) } => {
-                let count = variables.get(name).and_then(|count| count.as_f64());
+                let count = variables.get(name).unwrap().and_then(|count| count.as_f64());
                 count.is_some_and(|count| f64::from(iteration) <= count)
             }
             LoopKind::ForEach { item_var, index_var, .. } => {

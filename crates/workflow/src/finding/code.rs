@@ -108,6 +108,8 @@ codes! {
         "An empty composition has no member that could fail, every output contains the empty text, and a rule whose condition never holds drops out each time."
     NoEffectOnRule "W048" Warning "a field has no effect on this type of rule"
         "The field belongs to another type of rule and is not looked at."
+    ExpensiveRule "W049" Warning "a rule that may take too long"
+        "Every call may take a bounded number of steps. This rule may need more for an output of moderate size, and then the output is neither accepted nor rejected: the call is refused with -32004. A schema is expensive where definitions refer to others twice, over and over, or where alternatives repeat the same reference at each level of a value; a pattern, where repetitions inside repetitions meet a back-reference. Write what the alternatives share once, beside them; check less with one pattern."
     UnsetVariable "W050" Warning "a template variable that nothing sets"
         "No loop binds the variable, no condition reads it and no text tells the agent about it, so the slot will most likely stay unfilled. Often it is a misspelt name."
     BadTemplate "W051" Warning "a slot that cannot be filled"

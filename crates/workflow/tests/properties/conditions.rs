@@ -2,10 +2,14 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value, json};
-use workflow::{Condition, Variables};
+use workflow::{Budget, Condition, Context, Variables};
 
 use crate::config;
 use crate::generate::{NAMES, condition, context, pool};
+
+fn holds(condition: &Condition, context: &Context) -> bool {
+    condition.holds(&Variables::new(context, &Budget::for_call())).unwrap()
+}
 
 proptest! {
     #![proptest_config(config(2_000))]
@@ -18,7 +22,7 @@ proptest! {
         let condition: Condition = serde_json::from_value(written.clone()).unwrap();
         for context in contexts {
             let expected = reference(&written, &context);
-            prop_assert_eq!(condition.holds(&Variables::new(&context)), expected, "{:?}", context);
+            prop_assert_eq!(holds(&condition, &context), expected, "{:?}", context);
         }
     }
 
@@ -41,7 +45,7 @@ proptest! {
             return Ok(());
         }
         for context in contexts() {
-            let holds = condition.holds(&Variables::new(&context));
+            let holds = holds(&condition, &context);
             prop_assert!(if holds { can_hold } else { can_fail }, "{:?}", context);
         }
     }
@@ -55,10 +59,10 @@ proptest! {
         let values = told.iter().flat_map(|(_, values)| values.clone()).chain([None]);
         for value in values {
             let context = value.map(|value| ("a".to_owned(), value)).into_iter().collect();
-            outcomes[usize::from(condition.holds(&Variables::new(&context)))] = true;
+            outcomes[usize::from(holds(&condition, &context))] = true;
         }
         for context in contexts() {
-            let holds = condition.holds(&Variables::new(&context));
+            let holds = holds(&condition, &context);
             prop_assert!(outcomes[usize::from(holds)], "{:?} is another outcome", context);
         }
     }

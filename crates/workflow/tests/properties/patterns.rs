@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use workflow::Budget;
 use workflow::pattern::{Error, compile, parse};
 
 use crate::config;
@@ -31,7 +32,8 @@ proptest! {
     fn patterns_of_javascript_compile(pattern in javascript(), flags in flags(), text in "[ab1 \\n]{0,12}") {
         let matcher = compile(&pattern, flags);
         prop_assert!(matcher.is_ok(), "/{}/{}: {:?}", pattern, flags, matcher);
-        let _ = matcher.unwrap().is_match(&text);
+        let found = matcher.unwrap().is_match(&text, &Budget::for_call());
+        prop_assert!(found.is_ok(), "/{}/{}", pattern, flags);
     }
 }
 

@@ -28,8 +28,8 @@ fn is_expressible(code: Code) -> bool {
         Syntax | Encoding | ByteOrderMark | TooLarge | TooDeep | TooManyValues | DuplicateKey
         | NewerServer | DuplicateStep | UnknownBody | Endless | NeverRuns | NoEffectOnLoop
         | CutShort | LengthRange | BadPattern | InlineFlags | BadSchema | NothingChecked
-        | NoEffectOnRule | UnsetVariable | BadTemplate | LongText | Unreadable | LinkOut
-        | TooManyFiles => false,
+        | NoEffectOnRule | ExpensiveRule | UnsetVariable | BadTemplate | LongText | Unreadable
+        | LinkOut | TooManyFiles => false,
     }
 }
 
