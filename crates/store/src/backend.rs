@@ -1,15 +1,19 @@
 //! The border that a database is put under: what [`crate::Store`] needs of one. What comes in was checked before.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
+use crate::backup::Backup;
 use crate::changes::{Change, Mark};
+use crate::counter::Counter;
 use crate::error::Error;
 use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
 use crate::model::{
-    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+    Append, Counts, Created, Document, Event, EventPage, Log, Meta, NewSession, Status, Usage,
+    Version,
 };
 use crate::verify::Verified;
 
@@ -40,7 +44,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn newer(&self, _session: &str, _than: Version) -> Result<Newer, Error> {
         Ok(Newer::Unknown)
     }
-    fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error>;
+    fn events(&self, session: &str, page: EventPage) -> Result<Vec<Event>, Error>;
     fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error>;
     fn definition(&self, hash: &str) -> Result<Option<String>, Error>;
     fn list(&self, filter: &Filter) -> Result<Page, Error>;
@@ -62,7 +66,22 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn is_there(&self, at: Cursor) -> Result<bool, Error>;
     fn file_flaws(&self) -> Result<Vec<String>, Error>;
 
+    /// How far the store has come; none where nothing was counted yet.
+    fn counter(&self) -> Result<Option<Counter>, Error>;
+    /// What is wrong with the counter, each in a sentence.
+    fn counter_flaws(&self) -> Result<Vec<String>, Error>;
+    /// Counts what was written, where that is not done with every write.
+    fn checkpoint(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Copies the database into a new file; none where its own server does that.
+    fn backup(&self, _target: &Path) -> Result<Option<Backup>, Error> {
+        Ok(None)
+    }
+
     fn counts(&self) -> Result<Counts, Error>;
+    fn usage(&self, owner: &str) -> Result<Usage, Error>;
 
     fn document(&self, name: &str) -> Result<Option<Document>, Error>;
     /// Replaces the document of that version. Says whether it was still that one.

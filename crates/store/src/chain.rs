@@ -2,9 +2,10 @@
 //! before it, and a seal over the last one and the head ends it. With a key all of them are HMAC-SHA256.
 //!
 //! Whom it stops: with a key, everybody who can write the file but does not have the key; they can neither
-//! change, insert, reorder nor cut events, nor change the head, the goal or the definition unseen. Whom
-//! it does not stop: who has the key; who removes a session as a whole; who puts a session's rows back as they
-//! once were. Without a key it finds accidents only: anybody can compute a plain hash anew.
+//! change, insert, reorder nor cut events, nor change the head, the goal or the definition unseen. The counter
+//! (`sqlite/counter.rs`) binds the seals of all sessions, so that none is removed or put back as it once was. Whom it does
+//! not stop: who has the key; who puts the whole file back as it once was, unless the count was written down elsewhere.
+//! Without a key it finds accidents only: anybody can compute a plain hash anew.
 
 use std::fmt;
 
@@ -140,6 +141,25 @@ impl Chain {
         sum.bytes(session.as_bytes());
         sum.bytes(text);
         sum.end()
+    }
+
+    /// The counter of a store, over the seals of all its sessions.
+    pub(crate) fn counter(&self, store: &[u8], writes: u64, sessions: u64, sum: &Hash) -> Hash {
+        let mut seal = self.sum("counter");
+        seal.bytes(store);
+        seal.number(writes);
+        seal.number(sessions);
+        seal.bytes(sum);
+        seal.end()
+    }
+
+    /// A checkpoint of a store that is a server: its number, and the last event before it.
+    pub(crate) fn checkpoint(&self, store: &[u8], number: u64, position: u64) -> Hash {
+        let mut seal = self.sum("checkpoint");
+        seal.bytes(store);
+        seal.number(number);
+        seal.number(position);
+        seal.end()
     }
 
     fn sum(&self, domain: &str) -> Sum {

@@ -10,13 +10,19 @@ pub enum Error {
     Conflict { actual: Version },
     #[error("no such session")]
     NotFound,
-    /// The id, or for an imported log also its key, is taken.
+    /// The id is taken.
     #[error("the session exists already")]
     Exists,
     #[error("the session has {max} events, which is the most that one may have")]
     TooMany { max: u64 },
     #[error("the session is shared with {} others, which is the most", crate::limits::SHARES_MAX)]
     TooManyShares,
+    #[error(
+        "`{principal}` has {} open sessions of the same owner shared with them already, which is the most; complete \
+         one, or end its share with `session share ID NAME --remove`",
+        crate::limits::OPEN_SHARES_MAX
+    )]
+    TooManyOpenShares { principal: String },
     #[error("the {what} is larger than {max} bytes")]
     TooLarge { what: &'static str, max: usize },
     #[error("the {what} cannot be used: {why}")]
@@ -25,6 +31,13 @@ pub enum Error {
     /// same call may be made again.
     #[error("the store cannot be used now: {0}")]
     Unavailable(String),
+    /// As before, and only somebody who makes room changes that.
+    #[error("the store cannot be used now: {0}")]
+    DiskFull(String),
+    /// The path does not lead to the files that are open any more. Nothing is acknowledged until it does again, or until
+    /// the store is opened anew.
+    #[error("the store cannot be used: {0}")]
+    Moved(String),
     /// The file was damaged, or changed by something else than a store with our key.
     #[error("the store is damaged: {0}")]
     Damaged(String),
@@ -33,7 +46,9 @@ pub enum Error {
     Broken(Vec<Flaw>),
     #[error("the store has format {found}, and this program knows up to {known}; use a newer one")]
     Newer { found: i64, known: i64 },
-    #[error("the exported log has format {found}, and this program knows {known}")]
+    #[error("it is no exported session: {0}")]
+    NotExported(String),
+    #[error("the exported log has format {found}, and this program knows up to {known}")]
     Format { found: u32, known: u32 },
     /// There are no tables of ours, and whoever only looks makes none.
     #[error("there is no store of sessions yet")]
@@ -50,7 +65,7 @@ pub enum Error {
 impl Error {
     /// Whether it is the file that failed, and with it everything in the same transaction.
     pub(crate) fn is_fault(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(self, Self::Unavailable(_) | Self::DiskFull(_))
     }
 }
 
@@ -60,6 +75,7 @@ impl From<rusqlite::Error> for Error {
         match &error {
             Sql::SqliteFailure(failure, _) => match failure.code {
                 ErrorCode::NotADatabase => Self::NotOurs,
+                ErrorCode::DiskFull => Self::DiskFull(error.to_string()),
                 // What is wrong with the schema has no code of its own; a disk that is full or fails has one.
                 ErrorCode::DatabaseCorrupt | ErrorCode::Unknown => Self::Damaged(error.to_string()),
                 _ => Self::Unavailable(error.to_string()),
@@ -77,6 +93,9 @@ impl From<rusqlite::Error> for Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Self::Unavailable(error.to_string())
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => Self::DiskFull(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
     }
 }

@@ -9,11 +9,12 @@ use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::indent::indented;
 use crate::limits::PAGE_MAX;
-use crate::model::{Definition, Event, Head, Meta, Status, Version};
+use crate::model::{Definition, Event, EventPage, Head, Meta, Order, Status, Version};
 use crate::verify::Flaw;
 
-/// The format of the document.
-pub const EXPORT_FORMAT: u32 = 1;
+/// The format that is written. Format 1 had fewer kinds of events and is still read.
+pub const EXPORT_FORMAT: u32 = 2;
+pub(crate) const OLDEST_EXPORT_FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExportedLog {
@@ -92,7 +93,9 @@ pub(crate) fn export(backend: &dyn Backend, session: &str) -> Result<ExportedLog
     let mut events = Vec::new();
     let mut from = 1;
     while from <= meta.version {
-        let mut page = backend.events(session, from, PAGE_MAX)?;
+        let (order, limit) = (Order::OldestFirst, PAGE_MAX);
+        let page = EventPage { from, order, limit, omit_bodies_of: None };
+        let mut page = backend.events(session, page)?;
         page.retain(|event| event.version <= meta.version);
         // Somebody has pruned it meanwhile.
         from = page.last().ok_or(Error::NotFound)?.version + 1;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::backend::Done;
 use crate::error::Error;
 use crate::latency::{Histogram, Latency};
-use crate::model::{Created, Version};
+use crate::model::{Created, Event, Version};
 
 /// Counted since the store was opened here. Times are as callers feel them, with what they wait for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Figures {
     pub other: Latency,
     /// How often an append came too late, because somebody else was first.
     pub conflicts: u64,
+    /// The bytes of all bodies that pages of events have brought into memory.
+    pub event_bytes: u64,
     /// Where connections are lent.
     pub pool: Option<PoolFigures>,
 }
@@ -43,6 +45,7 @@ pub(crate) struct Measured {
     create: Histogram,
     pub(crate) other: Histogram,
     conflicts: AtomicU64,
+    event_bytes: AtomicU64,
 }
 
 impl Measured {
@@ -53,8 +56,15 @@ impl Measured {
             create: self.create.snapshot(),
             other: self.other.snapshot(),
             conflicts: self.conflicts.load(Ordering::Relaxed),
+            event_bytes: self.event_bytes.load(Ordering::Relaxed),
             pool,
         }
+    }
+
+    /// Counts what a page of events has brought into memory.
+    pub(crate) fn page_read(&self, events: &[Event]) {
+        let bytes: usize = events.iter().map(|event| event.body.len()).sum();
+        self.event_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Tells the same, and how long it took from here.

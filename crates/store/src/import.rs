@@ -1,12 +1,60 @@
 //! Taking in an exported log. Its plain chain is checked and made anew with this store's key; an id that exists is
-//! refused, and so is a log that was changed. That it was honest when it was exported, nobody can check.
+//! refused, and so is a log that was changed. That it was honest when it was exported, the chain cannot say: the log becomes
+//! the importer's, without the key that it was started with, and an event at its end says where it came from.
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::chain::Chain;
 use crate::error::Error;
-use crate::export::{EXPORT_FORMAT, ExportedEvent, ExportedLog, hex, link, root};
-use crate::limits::{self, EVENTS_MAX};
+use crate::export::{
+    EXPORT_FORMAT, ExportedEvent, ExportedLog, OLDEST_EXPORT_FORMAT, hex, link, root,
+};
+use crate::limits::{self, EVENTS_MAX, IMPORT_BYTES_MAX};
 use crate::model::{Event, Head, NewEvent, NewSession, Version};
 use crate::verify::Flaw;
+
+/// A file with an exported log.
+#[derive(Debug, Clone)]
+pub struct ImportFile {
+    pub log: ExportedLog,
+    /// SHA-256 of the whole text, in hexadecimal.
+    pub digest: String,
+}
+
+impl ImportFile {
+    pub fn read(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        if text.len() > IMPORT_BYTES_MAX {
+            return Err(Error::TooLarge { what: "exported session", max: IMPORT_BYTES_MAX });
+        }
+        let unreadable = |error: serde_json::Error| Error::NotExported(error.to_string());
+        // First, since a newer format may look different.
+        let Version { format } = serde_json::from_str(text).map_err(unreadable)?;
+        check_format(format)?;
+        let log = serde_json::from_str(text).map_err(unreadable)?;
+        Ok(Self { log, digest: hex(&Sha256::digest(text.as_bytes())) })
+    }
+}
+
+/// Whose an imported log becomes, and what is appended to it.
+#[derive(Debug, Clone)]
+pub struct Adoption {
+    pub owner: String,
+    /// Says where the log came from. It leaves the head as it is.
+    pub event: NewEvent,
+    pub time: u64,
+}
+
+fn check_format(found: u32) -> Result<(), Error> {
+    match (OLDEST_EXPORT_FORMAT..=EXPORT_FORMAT).contains(&found) {
+        true => Ok(()),
+        false => Err(Error::Format { found, known: EXPORT_FORMAT }),
+    }
+}
 
 /// A checked log on its way to the writer.
 #[derive(Debug)]
@@ -21,13 +69,13 @@ pub(crate) struct Incoming {
 /// Checks a log. `search` says what an event is to be found by, since exported logs do not have it.
 pub(crate) fn check(
     log: &ExportedLog,
+    adoption: &Adoption,
     search: &dyn Fn(&Event) -> Option<String>,
 ) -> Result<Incoming, Error> {
-    if log.format != EXPORT_FORMAT {
-        return Err(Error::Format { found: log.format, known: EXPORT_FORMAT });
-    }
+    check_format(log.format)?;
     let count = log.events.len() as Version;
-    if count > EVENTS_MAX {
+    // One more is appended.
+    if count >= EVENTS_MAX {
         return Err(Error::TooMany { max: EVENTS_MAX });
     }
     let head =
@@ -69,11 +117,13 @@ pub(crate) fn check(
     if !flaws.is_empty() {
         return Err(Error::Broken(flaws));
     }
-    limits::number("time", log.head.touched)?;
+    limits::event(&adoption.event)?;
+    limits::number("time", adoption.time)?;
+    events.push((adoption.time, adoption.event.clone()));
     let session = NewSession {
         id: log.session.id.clone(),
-        key: log.session.key.clone(),
-        owner: log.session.owner.clone(),
+        key: None,
+        owner: adoption.owner.clone(),
         shared_with: Vec::new(),
         workflow: log.session.workflow.clone(),
         goal: log.session.goal.clone(),
@@ -83,7 +133,7 @@ pub(crate) fn check(
         time: log.session.created,
     };
     limits::new_session(&session)?;
-    Ok(Incoming { session, events, head, touched: log.head.touched })
+    Ok(Incoming { session, events, head, touched: adoption.time })
 }
 
 fn event(exported: &ExportedEvent, body: String) -> Option<Event> {

@@ -4,8 +4,10 @@
 //! by a callback or by waiting.
 
 mod backend;
+mod backup;
 mod chain;
 mod changes;
+mod counter;
 mod error;
 mod export;
 mod figures;
@@ -23,16 +25,19 @@ mod verify;
 mod words;
 
 pub use backend::Done;
+pub use backup::Backup;
 pub use chain::Key;
 pub use changes::{Change, Mark};
+pub use counter::Counter;
 pub use error::Error;
 pub use export::{EXPORT_FORMAT, ExportedEvent, ExportedHead, ExportedLog, ExportedSession};
 pub use figures::{Figures, PoolFigures};
+pub use import::{Adoption, ImportFile};
 pub use latency::{Histogram, Latency};
 pub use list::{Cursor, Filter, Page};
 pub use model::{
     Append, Counts, Created, Definition, Document, Event, Head, Log, Meta, NewEvent, NewSession,
-    Snapshot, Status, Version,
+    Snapshot, Status, Usage, Version,
 };
 pub use postgres::Address;
 pub use store::Store;

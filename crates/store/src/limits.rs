@@ -15,6 +15,12 @@ pub const EVENTS_MAX: u64 = 10_000;
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The largest definition; files of workflows have the same bound.
 pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
+/// The largest file with an exported session that is read.
+pub const IMPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How many steps all events of such a file together may take, each of them bounded like a call: about a minute.
+pub const IMPORT_STEPS_MAX: u64 = 5_000_000_000;
+/// How far ahead of our clock the times in such a file may be.
+pub const IMPORT_AHEAD_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 /// The largest text that processes share.
 pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
@@ -24,6 +30,8 @@ pub const ID_BYTES_MAX: usize = 128;
 pub const PRINCIPAL_BYTES_MAX: usize = 2048;
 /// How many others a session may be shared with.
 pub const SHARES_MAX: usize = 100;
+/// How many sessions of one owner that are not complete may be shared with one other principal, who is not asked.
+pub const OPEN_SHARES_MAX: usize = 20;
 /// Keys, workflows, steps, kinds of events and hashes of definitions.
 pub const NAME_BYTES_MAX: usize = 256;
 /// What is indexed of one event; the rest of a longer text is not found by a search.
@@ -34,6 +42,8 @@ pub const UNINDEXED_MAX: i64 = 64;
 pub const SNAPSHOT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How many rows a page of a list, of events or of search results may have.
 pub const PAGE_MAX: usize = 1_000;
+/// How many bytes the bodies in a page of events may have together. A page has at least one event, whatever its size.
+pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// How many words of a query are looked at.
 pub const QUERY_WORDS_MAX: usize = 16;
 /// How many matching events a search looks at before it stops looking for more sessions.
@@ -46,6 +56,11 @@ pub const FILE_FLAWS_MAX: usize = 20;
 pub const QUEUE_MAX: usize = 256;
 /// How many connections read beside the writer. Who comes then waits for one.
 pub const READERS_MAX: usize = 4;
+/// How much room is kept beside a SQLite file for the day when the disk is full: as much as its write-ahead log has
+/// before it is carried over (1,000 pages of 4 KiB), and the frames around that.
+pub const RESERVE_BYTES: u64 = 4 * 1024 * 1024 + 256 * 1024;
+/// How much of it opening the file may take: the index of the log, and the beginning of the log.
+pub const OPENING_BYTES: u64 = 128 * 1024;
 /// How many sessions are removed in one transaction, so that appends get their turn between them.
 pub const PRUNE_SESSIONS_MAX: usize = 8;
 /// How many ended handshakes are remembered, and how many old ones are forgotten whenever one is added.
@@ -157,8 +172,8 @@ pub(crate) fn principal(name: &str) -> Result<(), Error> {
         return Err(Error::Invalid { what: "name", why: "it is empty" });
     }
     size("name", name, PRINCIPAL_BYTES_MAX)?;
-    if name.trim() != name || name.chars().any(char::is_control) {
-        let why = "it has white space at an end, or a control character";
+    if name.trim() != name || name.contains(untrusted_text::is_invisible) {
+        let why = "it has white space at an end, or a character that cannot be seen";
         return Err(Error::Invalid { what: "name", why });
     }
     Ok(())

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::PAGE_BYTES_MAX;
+
 /// How many events a session has, and the number of the last of them. The first is 1.
 pub type Version = u64;
 
@@ -47,6 +49,8 @@ pub struct Append {
     pub head: Head,
     /// The state after this event, in the caller's form, so that the next load is short. Only a cache.
     pub snapshot: Option<String>,
+    /// The session was complete before this event, and is not any more: with whom it is shared counts again.
+    pub is_reopened: bool,
     pub time: u64,
 }
 
@@ -130,6 +134,15 @@ pub struct Counts {
     pub complete: u64,
 }
 
+/// What one owner has in the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Sessions that are not complete.
+    pub open_sessions: u64,
+    /// Bytes of events, of all sessions.
+    pub stored_bytes: u64,
+}
+
 /// A session without its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
@@ -145,6 +158,8 @@ pub struct Meta {
     pub touched: u64,
     pub version: Version,
     pub head: Head,
+    /// A part of its log was read from a file.
+    pub is_imported: bool,
 }
 
 /// A session as it is loaded: the newest snapshot, if there is one, and the events after it.
@@ -153,6 +168,40 @@ pub struct Log {
     pub meta: Meta,
     pub snapshot: Option<Snapshot>,
     pub events: Vec<Event>,
+    /// More events follow than one page holds. All of them were verified; [`crate::Store::events`] reads them.
+    pub is_cut: bool,
+}
+
+/// A page of a log, bounded by [`crate::limits::PAGE_MAX`] and [`crate::limits::PAGE_BYTES_MAX`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventPage {
+    /// The first event of the page.
+    pub(crate) from: Version,
+    pub(crate) order: Order,
+    pub(crate) limit: usize,
+    /// Events of this kind come with an empty body, which costs neither reading nor memory.
+    pub(crate) omit_bodies_of: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// Counts the bytes of a page while it is filled.
+#[derive(Debug, Default)]
+pub(crate) struct PageBudget {
+    bytes: usize,
+}
+
+impl PageBudget {
+    /// Whether the next event still belongs to the page. The first always does.
+    pub(crate) fn admits(&mut self, event: &Event) -> bool {
+        let is_first = self.bytes == 0;
+        self.bytes = self.bytes.saturating_add(event.body.len());
+        is_first || self.bytes <= PAGE_BYTES_MAX
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

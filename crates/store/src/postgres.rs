@@ -11,13 +11,15 @@ use tokio::task::block_in_place;
 use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, Sharing, wait};
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
+use crate::counter::Counter;
 use crate::error::Error;
 use crate::figures::PoolFigures;
 use crate::import::Incoming;
 use crate::limits::WAIT_MAX;
 use crate::list::{Cursor, Filter, Page};
 use crate::model::{
-    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+    Append, Counts, Created, Document, Event, EventPage, Log, Meta, NewSession, Status, Usage,
+    Version,
 };
 use crate::verify::Verified;
 
@@ -25,6 +27,7 @@ mod address;
 mod append;
 mod attempts;
 mod changes;
+mod checkpoint;
 mod create;
 mod documents;
 mod ended;
@@ -257,8 +260,8 @@ impl Backend for Postgres {
         self.ask(asking!(read::newer), (session.to_owned(), than))
     }
 
-    fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error> {
-        self.ask(asking!(read::page), (session.to_owned(), from, limit))
+    fn events(&self, session: &str, page: EventPage) -> Result<Vec<Event>, Error> {
+        self.ask(asking!(read::page), (session.to_owned(), page))
     }
 
     fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error> {
@@ -328,8 +331,24 @@ impl Backend for Postgres {
         self.ask(asking!(list::file_flaws), ())
     }
 
+    fn counter(&self) -> Result<Option<Counter>, Error> {
+        self.ask(asking!(checkpoint::counter), ())
+    }
+
+    fn counter_flaws(&self) -> Result<Vec<String>, Error> {
+        self.ask(asking!(checkpoint::flaws), ())
+    }
+
+    fn checkpoint(&self) -> Result<(), Error> {
+        self.ask(asking!(checkpoint::checkpoint), ())
+    }
+
     fn counts(&self) -> Result<Counts, Error> {
         self.ask(asking!(list::counts), ())
+    }
+
+    fn usage(&self, owner: &str) -> Result<Usage, Error> {
+        self.ask(asking!(list::usage), owner.to_owned())
     }
 
     fn document(&self, name: &str) -> Result<Option<Document>, Error> {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use engine::{Checker, Command, Decision, Refusal, State, Submission, decide};
+use engine::{Budget, Checker, Command, Decision, Refusal, State, Submission, decide};
 use workflow::Workflow;
 
 use crate::error::Error as StoreError;
@@ -15,17 +15,21 @@ use crate::store::Store;
 
 mod beginning;
 mod history;
+mod import;
 mod kept;
 mod stored;
 
 pub use beginning::{NewIds, Start};
-pub use history::{Finished, Summary};
+pub use history::{Finished, Summary, Verification};
+pub use import::{Importer, Mismatch};
 use stored::{damaged, head, json, new_event, verdict};
 
 /// How often we look again when somebody else was first.
 const TRIES_MAX: usize = 16;
 /// The state is stored with every so many events, so that opening a session stays short.
 const SNAPSHOT_EVERY: Version = 64;
+/// It is also stored when the events since the last time have this many bytes.
+const SNAPSHOT_BYTES: usize = crate::limits::PAGE_BYTES_MAX;
 
 pub struct Sessions {
     store: Store,
@@ -43,6 +47,8 @@ pub struct Session {
     pub state: State,
     /// As it was when the session began.
     pub workflow: Arc<Workflow>,
+    /// How many bytes of events follow the last snapshot, as far as this process knows.
+    tail_bytes: usize,
 }
 
 /// What an advance came to.
@@ -92,7 +98,7 @@ pub enum Error {
     #[error("{refusal}")]
     Refused { refusal: Refusal, session: Option<Arc<Session>> },
     /// A person has decided about something that does not wait any more; something else does.
-    #[error("what waited for a person then was handed in anew since")]
+    #[error("another version waits for a person than the one that was seen")]
     NoLonger { session: Arc<Session> },
     /// It has as many events as one may have. A copy goes on.
     #[error("the session has had {EVENTS_MAX} events, which is the most that one may have")]
@@ -102,6 +108,9 @@ pub enum Error {
     Overtaken,
     #[error("the session has not been at step `{step}`")]
     NeverThere { step: String, session: Arc<Session> },
+    /// A file with a session was refused: what it says is not what would have happened.
+    #[error(transparent)]
+    Mismatch(Mismatch),
     #[error(transparent)]
     Store(StoreError),
 }
@@ -166,7 +175,8 @@ impl Sessions {
     }
 
     /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
-    /// [`Error::Overtaken`]: it has to be looked at first, or somebody else was first: [`Sessions::advance`] does it.
+    /// [`Error::Overtaken`]: it has to be looked at first, somebody else was first, or deciding takes more work than
+    /// the threads of others are for: [`Sessions::advance`] does it.
     pub fn advance_then(
         self: &Arc<Self>,
         id: &str,
@@ -176,15 +186,20 @@ impl Sessions {
         done: Done<Advanced>,
     ) {
         let command = |_: &_| Ok(advance(revision, submission));
-        let begun = match self.begin_from_memory(id, time, &command) {
+        let budget = Budget::for_inline_call();
+        let begun = match self.begin_from_memory(id, time, &command, &budget) {
             Some(begun) => Ok(begun),
             // What has to be read first takes its time.
             None if self.store.is_remote() => return done(Err(Error::Overtaken)),
-            None => self.begin(id, time, &command),
+            None => self.begin(id, time, &command, &budget),
         };
         let (append, after) = match begun {
             Ok(Begun::Write(append, after)) => (append, after),
             Ok(Begun::Settled(session)) => return done(advanced(session, None)),
+            // On a thread that nobody waits for there is more.
+            Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => {
+                return done(Err(Error::Overtaken));
+            }
             Err(error) => return done(self.repeated(error, revision, submission)),
         };
         let sessions = Arc::clone(self);
@@ -229,7 +244,7 @@ impl Sessions {
         command: impl Fn() -> Command<'c>,
     ) -> Result<Arc<Session>, Error> {
         let ruling = |session: &Arc<Session>| {
-            if session.state.waiting.is_some() && session.version != version {
+            if session.state.pending().is_some() && session.version != version {
                 return Err(Error::NoLonger { session: Arc::clone(session) });
             }
             Ok(command())
@@ -247,6 +262,7 @@ impl Sessions {
         time: u64,
     ) -> Result<Arc<Session>, Error> {
         let session = self.open(id)?;
+        session.check_revision(revision)?;
         let (version, then) = self.last_at(&session, to_step)?;
         let reason = reason.to_owned();
         let rewind = Command::Rewind { revision, version, then: &then, reason };
@@ -260,8 +276,9 @@ impl Sessions {
         time: u64,
         command: impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
     ) -> Result<(Arc<Session>, Option<engine::Event>), Error> {
+        let budget = Budget::for_call();
         for _ in 0..TRIES_MAX {
-            let (append, after) = match self.begin(id, time, &command)? {
+            let (append, after) = match self.begin(id, time, &command, &budget)? {
                 Begun::Write(append, after) => (append, after),
                 Begun::Settled(session) => return Ok((session, None)),
             };
@@ -281,13 +298,14 @@ impl Sessions {
         id: &str,
         time: u64,
         command: &impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
+        budget: &Budget,
     ) -> Result<Begun, Error> {
-        if let Some(begun) = self.begin_from_memory(id, time, command) {
+        if let Some(begun) = self.begin_from_memory(id, time, command, budget) {
             return Ok(begun);
         }
         let session = self.load(id)?;
         let command = command(&session)?;
-        self.decide(session, command, time)
+        self.decide(session, command, time, budget)
     }
 
     /// What we have in memory is good enough for something that is to be written: the store compares.
@@ -296,10 +314,13 @@ impl Sessions {
         id: &str,
         time: u64,
         command: &impl Fn(&Arc<Session>) -> Result<Command<'c>, Error>,
+        budget: &Budget,
     ) -> Option<Begun> {
         let kept = self.kept(id)?;
         let command = command(&kept).ok()?;
-        self.decide(kept, command, time).ok().filter(|begun| matches!(begun, Begun::Write(..)))
+        self.decide(kept, command, time, budget)
+            .ok()
+            .filter(|begun| matches!(begun, Begun::Write(..)))
     }
 
     fn decide(
@@ -307,9 +328,11 @@ impl Sessions {
         session: Arc<Session>,
         command: Command<'_>,
         time: u64,
+        budget: &Budget,
     ) -> Result<Begun, Error> {
         let is_advance = matches!(command, Command::Advance { .. });
-        let decided = decide(&session.workflow, &self.checker, Some(&session.state), command);
+        let decided =
+            decide(&session.workflow, &self.checker, Some(&session.state), command, budget);
         let Some(event) = decided.map_err(|refusal| session.refused(refusal))? else {
             return Ok(Begun::Settled(session));
         };
@@ -320,17 +343,21 @@ impl Sessions {
         let mut state = session.state.clone();
         state.apply(&event);
         let Session { id, owner, workflow, version, .. } = &*session;
-        let is_due = (version + 1) % SNAPSHOT_EVERY == 0;
+        let new = new_event(&event, Some(session.state.revision))?;
+        let tail_bytes = session.tail_bytes + new.body.len();
+        let is_due = (version + 1) % SNAPSHOT_EVERY == 0 || tail_bytes >= SNAPSHOT_BYTES;
         let append = Append {
             session: id.clone(),
             expected: *version,
-            event: new_event(&event, Some(session.state.revision))?,
+            event: new,
             head: head(&state),
             snapshot: is_due.then(|| json(&state)).transpose()?,
+            is_reopened: session.state.step.is_none() && state.step.is_some(),
             time,
         };
+        let tail_bytes = if is_due { 0 } else { tail_bytes };
         let (id, owner, workflow) = (id.clone(), owner.clone(), Arc::clone(workflow));
-        let session = Session { id, owner, version: version + 1, state, workflow };
+        let session = Session { id, owner, version: version + 1, state, workflow, tail_bytes };
         Ok(Begun::Write(Box::new(append), Box::new(After { session, event })))
     }
 
@@ -377,6 +404,15 @@ fn advanced(session: Arc<Session>, event: Option<&engine::Event>) -> Result<Adva
 impl Session {
     pub fn status(&self) -> Status {
         head(&self.state).status
+    }
+
+    /// Before anything is read of the log, which may be long.
+    fn check_revision(self: &Arc<Self>, given: u64) -> Result<(), Error> {
+        let current = self.state.revision;
+        if given == current {
+            return Ok(());
+        }
+        Err(self.refused(Refusal::WrongRevision { given, current }))
     }
 
     fn refused(self: &Arc<Self>, refusal: Refusal) -> Error {

@@ -3,21 +3,27 @@
 use std::path::Path;
 
 use crate::backend::{Backend, Done, Ending, Pruning, Replacing, Sharing, wait};
+use crate::backup::Backup;
 use crate::chain::Chain;
 use crate::changes::{Change, Mark};
+use crate::counter::Counter;
 use crate::error::Error;
 use crate::import::Incoming;
 use crate::list::{Cursor, Filter, Page};
 use crate::model::{
-    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+    Append, Counts, Created, Document, Event, EventPage, Log, Meta, NewSession, Status, Usage,
+    Version,
 };
 use crate::verify::Verified;
 
 mod append;
+mod backup;
 mod changes;
+mod counter;
 mod create;
 mod documents;
 mod ended;
+mod files;
 mod import;
 mod index;
 mod list;
@@ -26,13 +32,16 @@ mod plans;
 mod prune;
 mod read;
 mod readers;
+mod reserve;
 mod schema;
 mod search;
 mod shares;
 mod verify;
 mod writer;
 
+use files::OpenStore;
 use readers::Readers;
+use reserve::Reserve;
 use writer::{Write, Writer};
 
 #[derive(Debug)]
@@ -41,14 +50,62 @@ pub(crate) struct Sqlite {
     // Goes first, and with it the queue.
     writer: Writer,
     readers: Readers,
+    reserve: Reserve,
 }
 
 impl Sqlite {
     pub(crate) fn open(path: &Path, chain: Chain) -> Result<Self, Error> {
-        let connection = schema::prepare(path, &chain)?;
-        let writer = Writer::start(path.to_path_buf(), chain.clone(), connection)?;
-        let readers = Readers::new(path.to_path_buf());
-        Ok(Self { chain, writer, readers })
+        let reserve = Reserve::beside(path);
+        let opened = match Self::open_without_reserve(path, chain.clone()) {
+            // A full disk has no room for the index of the log either, which says that reading and writing failed.
+            Err(Error::Unavailable(_) | Error::DiskFull(_)) if reserve.release_for_opening() => {
+                Self::open_without_reserve(path, chain)?
+            }
+            opened => {
+                let opened = opened?;
+                reserve.fill();
+                opened
+            }
+        };
+        Ok(opened)
+    }
+
+    /// For a file that is soon moved elsewhere.
+    fn open_without_reserve(path: &Path, chain: Chain) -> Result<Self, Error> {
+        let opened = OpenStore::new(path, schema::prepare(path, &chain)?)?;
+        let files = opened.files().clone();
+        let writer = Writer::start(chain.clone(), opened)?;
+        let readers = Readers::new(files);
+        Ok(Self { chain, writer, readers, reserve: Reserve::beside(path) })
+    }
+
+    fn prune_some(&self, pruning: Pruning) -> Result<usize, Error> {
+        wait(|done| self.writer.send(Write::Prune(pruning, done)))
+    }
+
+    /// Removes sessions where there is no room for the log to grow: the reserve makes room for what is in the log
+    /// already, and then each removal writes over what was carried over before it.
+    fn prune_on_full_disk(&self, pruning: Pruning) -> Result<usize, Error> {
+        self.reserve.release();
+        let mut removed = 0;
+        while removed < pruning.limit {
+            self.carry_log_over()?;
+            let now = self.prune_some(Pruning { limit: 1, ..pruning })?;
+            removed += now;
+            if now == 0 {
+                break;
+            }
+        }
+        self.carry_log_over()?;
+        self.reserve.fill();
+        Ok(removed)
+    }
+
+    /// Has the next write begin the log anew.
+    fn carry_log_over(&self) -> Result<(), Error> {
+        let opened = OpenStore::reconnect(self.readers.files())?;
+        opened.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?;
+        Ok(())
     }
 }
 
@@ -78,7 +135,10 @@ impl Backend for Sqlite {
     }
 
     fn prune(&self, pruning: Pruning) -> Result<usize, Error> {
-        wait(|done| self.writer.send(Write::Prune(pruning, done)))
+        match self.prune_some(pruning) {
+            Err(Error::DiskFull(_)) => self.prune_on_full_disk(pruning),
+            pruned => pruned,
+        }
     }
 
     fn prunable(&self, older_than: u64) -> Result<usize, Error> {
@@ -94,8 +154,8 @@ impl Backend for Sqlite {
         self.readers.read(|connection| read::load(connection, &self.chain, session))
     }
 
-    fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error> {
-        self.readers.read(|connection| read::page(connection, session, from, limit))
+    fn events(&self, session: &str, page: EventPage) -> Result<Vec<Event>, Error> {
+        self.readers.read(|connection| read::page(connection, session, &page))
     }
 
     fn event_at_revision(&self, session: &str, revision: u64) -> Result<Option<Event>, Error> {
@@ -163,8 +223,24 @@ impl Backend for Sqlite {
         self.readers.read(|connection| verify::file_flaws(connection))
     }
 
+    fn counter(&self) -> Result<Option<Counter>, Error> {
+        self.readers.read(|connection| counter::read(connection, &self.chain)).map(Some)
+    }
+
+    fn counter_flaws(&self) -> Result<Vec<String>, Error> {
+        self.readers.read(|connection| counter::flaws(connection, &self.chain))
+    }
+
+    fn backup(&self, target: &Path) -> Result<Option<Backup>, Error> {
+        backup::backup(self.readers.files(), &self.chain, target).map(Some)
+    }
+
     fn counts(&self) -> Result<Counts, Error> {
         self.readers.read(|connection| list::counts(connection))
+    }
+
+    fn usage(&self, owner: &str) -> Result<Usage, Error> {
+        self.readers.read(|connection| list::usage(connection, owner))
     }
 
     fn document(&self, name: &str) -> Result<Option<Document>, Error> {

@@ -5,16 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Done, Ending, Newer, Pruning, Replacing, Sharing};
+use crate::backup::Backup;
 use crate::chain::{Chain, Key};
 use crate::changes::{Change, Mark};
+use crate::counter::Counter;
 use crate::error::Error;
 use crate::export::{ExportedLog, export};
 use crate::figures::{Figures, Measured};
-use crate::import;
+use crate::import::{self, Adoption};
 use crate::limits::{self, PRUNE_SESSIONS_MAX};
 use crate::list::{Cursor, Filter, Page};
 use crate::model::{
-    Append, Counts, Created, Document, Event, Log, Meta, NewSession, Status, Version,
+    Append, Counts, Created, Document, Event, EventPage, Log, Meta, NewSession, Order, Status,
+    Usage, Version,
 };
 use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
@@ -106,7 +109,9 @@ impl Store {
 
     /// What a session's state is computed from: its snapshot and the events after it.
     pub fn load(&self, session: &str) -> Result<Option<Log>, Error> {
-        self.read(|backend| backend.load(session))
+        let log = self.read(|backend| backend.load(session))?;
+        self.measured.page_read(log.as_ref().map_or(&[], |log| &log.events));
+        Ok(log)
     }
 
     /// What was written after a version, where that can be told for less than loading the session costs.
@@ -114,9 +119,17 @@ impl Store {
         self.read(|backend| backend.newer(session, than))
     }
 
-    /// Events from a version on, at most [`limits::PAGE_MAX`] of them.
+    /// Events from a version on: at most [`limits::PAGE_MAX`] of them, and of [`limits::PAGE_BYTES_MAX`] bytes of bodies
+    /// or one event.
     pub fn events(&self, session: &str, from: Version, limit: usize) -> Result<Vec<Event>, Error> {
-        self.read(|backend| backend.events(session, from, limit))
+        let order = Order::OldestFirst;
+        self.page(session, EventPage { from, order, limit, omit_bodies_of: None })
+    }
+
+    pub(crate) fn page(&self, session: &str, page: EventPage) -> Result<Vec<Event>, Error> {
+        let events = self.read(|backend| backend.events(session, page))?;
+        self.measured.page_read(&events);
+        Ok(events)
     }
 
     /// The last event that was appended with this revision.
@@ -165,8 +178,8 @@ impl Store {
         self.read(|backend| backend.shares(session))
     }
 
-    /// What is shared with somebody and stands so, the newest session first. It looks at no more than
-    /// [`limits::PAGE_MAX`] of what is shared.
+    /// The sessions that are shared with somebody and have one of these states, the newest first, at most
+    /// [`limits::PAGE_MAX`].
     pub fn shared_with(
         &self,
         principal: &str,
@@ -210,6 +223,27 @@ impl Store {
     /// of them.
     pub fn file_flaws(&self) -> Result<Vec<String>, Error> {
         self.other(|backend| backend.file_flaws())
+    }
+
+    /// How far the store has come; none where it was not counted yet. Fails where the counter was forged.
+    pub fn counter(&self) -> Result<Option<Counter>, Error> {
+        self.other(|backend| backend.counter())
+    }
+
+    /// What is wrong with the counter, each in a sentence. It may look at all sessions.
+    pub fn counter_flaws(&self) -> Result<Vec<String>, Error> {
+        self.other(|backend| backend.counter_flaws())
+    }
+
+    /// Has what was written until now counted, where that is not done with every write.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.other(|backend| backend.checkpoint())
+    }
+
+    /// Copies the store into a new file while others write, as it was at one moment, and verifies the copy. None: the
+    /// database is a server that has tools of its own for that.
+    pub fn backup(&self, target: &Path) -> Result<Option<Backup>, Error> {
+        self.other(|backend| backend.backup(target))
     }
 
     /// Removes at most `limit` complete sessions that were last appended to before this time, the oldest first,
@@ -264,13 +298,14 @@ impl Store {
         self.other(|backend| export(backend, session))
     }
 
-    /// Takes in an exported log. `search` says what an event is to be found by.
+    /// Takes in an exported log, whose it becomes by `adoption`. `search` says what an event is to be found by.
     pub fn import(
         &self,
         log: &ExportedLog,
+        adoption: &Adoption,
         search: &dyn Fn(&Event) -> Option<String>,
     ) -> Result<(), Error> {
-        let log = Box::new(import::check(log, search)?);
+        let log = Box::new(import::check(log, adoption, search)?);
         self.other(|backend| backend.import(log))
     }
 
@@ -295,5 +330,11 @@ impl Store {
     /// How many sessions there are, by how they stand. Of the complete ones a server knows about how many.
     pub fn counts(&self) -> Result<Counts, Error> {
         self.other(|backend| backend.counts())
+    }
+
+    /// What one owner has here. Goes through all of the owner's events, without their texts, so it is not for every
+    /// call.
+    pub fn usage(&self, owner: &str) -> Result<Usage, Error> {
+        self.other(|backend| backend.usage(owner))
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use deadpool_postgres::Client;
 
-use super::attempts::Attempt;
+use super::attempts::{Attempt, transaction};
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
+use super::shares::reopen;
 use super::tips::{self, Tip};
 use super::tsvector::TsVector;
 use crate::chain::{Chain, Hash, Link};
@@ -57,7 +58,12 @@ pub(super) async fn append(attempt: Attempt<'_>, append: Arc<Append>) -> Result<
         if tip.version >= EVENTS_MAX {
             return Err(Error::TooMany { max: EVENTS_MAX }.into());
         }
-        if let Some(next) = write(client, &shared.chain, &append, &tip).await? {
+        let write = write(client, &shared.chain, &append, &tip);
+        let written = match append.is_reopened {
+            false => write.await?,
+            true => transaction(client, "BEGIN", reopen(attempt, &append.session, write)).await?,
+        };
+        if let Some(next) = written {
             let version = next.version;
             shared.tips.put(&append.session, next);
             return Ok(version);

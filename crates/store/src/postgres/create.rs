@@ -1,13 +1,15 @@
-//! Beginning a session: its row, its first event and what it follows, in one statement.
+//! Beginning a session: its row, its first event and what it follows, in one statement. One that is shared counts with the
+//! others of its owner, in a transaction.
 
 use std::sync::Arc;
 
 use deadpool_postgres::Client;
 
 use super::append::{columns, link_of};
-use super::attempts::Attempt;
+use super::attempts::{Attempt, transaction};
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
+use super::shares::{check_open, lock_owner};
 use super::tips::Tip;
 use super::tsvector::TsVector;
 use crate::chain::{Hash, Root};
@@ -50,36 +52,56 @@ pub(super) async fn create(
     let owner: Arc<str> = owner_word(&session.owner).into();
     let words = TsVector::of(&found_by(&session), &owner);
     let (root_bytes, link_bytes, seal_bytes) = (&root[..], &link[..], &seal[..]);
-    let statement = client.prepare_cached(CREATE).await?;
-    let row = client
-        .query_opt(
-            &statement,
-            &[
-                &definition.hash,
-                &definition.text,
-                &session.id,
-                &session.key,
-                &session.owner,
-                &session.workflow,
-                &session.goal,
-                &at,
-                &root_bytes,
-                &status,
-                &head.step,
-                &revision,
-                &seal_bytes,
-                &finished,
-                &event.kind,
-                &event_revision,
-                &digest,
-                &link_bytes,
-                &event.body,
-                &words,
-                &session.shared_with,
-            ],
-        )
-        .await?;
-    if row.is_some() {
+    let insert = async {
+        let statement = client.prepare_cached(CREATE).await?;
+        let row = client
+            .query_opt(
+                &statement,
+                &[
+                    &definition.hash,
+                    &definition.text,
+                    &session.id,
+                    &session.key,
+                    &session.owner,
+                    &session.workflow,
+                    &session.goal,
+                    &at,
+                    &root_bytes,
+                    &status,
+                    &head.step,
+                    &revision,
+                    &seal_bytes,
+                    &finished,
+                    &event.kind,
+                    &event_revision,
+                    &digest,
+                    &link_bytes,
+                    &event.body,
+                    &words,
+                    &session.shared_with,
+                ],
+            )
+            .await?;
+        Ok(row.is_some())
+    };
+    let is_new = match &*session.shared_with {
+        [] => insert.await,
+        names => {
+            let owner = &session.owner;
+            let share = async {
+                lock_owner(client, owner).await?;
+                let is_new = insert.await?;
+                if is_new {
+                    for name in names {
+                        check_open(client, owner, name).await?;
+                    }
+                }
+                Ok(is_new)
+            };
+            transaction(client, "BEGIN", share).await
+        }
+    };
+    if is_new? {
         shared.tips.put(&session.id, Tip { version: 1, hash: link, seal, owner });
         return Ok(Created::New);
     }

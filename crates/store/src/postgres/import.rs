@@ -6,7 +6,7 @@ use deadpool_postgres::Client;
 
 use super::append::{columns, link_of};
 use super::attempts::{Attempt, transaction};
-use super::create::{BY_ID, by_key, found_by};
+use super::create::{BY_ID, found_by};
 use super::failure::Failure;
 use super::rows::{hash, signed, status_number};
 use super::tsvector::TsVector;
@@ -62,9 +62,6 @@ async fn write(
     seal: &Hash,
 ) -> Result<(), Failure> {
     let Incoming { session, events, head, touched } = log;
-    if by_key(client, session).await?.is_some() {
-        return Err(Error::Exists.into());
-    }
     let (definition, text) = (&session.definition.hash, &session.definition.text);
     client.execute(PIN, &[definition, text]).await?;
     if !client.query_one(SAME_DEFINITION, &[definition, text]).await?.try_get::<_, bool>(0)? {

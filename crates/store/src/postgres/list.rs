@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::rows::{meta, meta_columns, number, status_number};
 use crate::limits::PAGE_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Counts, Meta, Status};
+use crate::model::{Counts, Meta, Status, Usage};
 
 macro_rules! list_sql {
     ($condition:literal) => {
@@ -38,6 +38,11 @@ pub(super) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = $1";
 pub(super) const OPEN: &str =
     "SELECT count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1)
     FROM sessions WHERE status IN (0, 1)";
+/// `octet_length` of a stored text does not read it.
+const USAGE: &str = "SELECT
+    (SELECT count(*) FROM sessions WHERE owner = $1 AND status IN (0, 1)),
+    (SELECT coalesce(sum(octet_length(e.body)), 0)::bigint
+        FROM sessions s JOIN events e ON e.session = s.number WHERE s.owner = $1)";
 /// Only asked where there are few.
 const COMPLETE: &str = "SELECT count(*) FROM sessions WHERE status = 2";
 pub(super) const RECKONED: &str =
@@ -125,6 +130,12 @@ pub(super) async fn counts(attempt: Attempt<'_>, _: Arc<()>) -> Result<Counts, F
         _ => number(&client.query_one(COMPLETE, &[]).await?, 0)?,
     };
     Ok(Counts { running, waiting, complete })
+}
+
+pub(super) async fn usage(attempt: Attempt<'_>, owner: Arc<String>) -> Result<Usage, Failure> {
+    let statement = attempt.client.prepare_cached(USAGE).await?;
+    let row = attempt.client.query_one(&statement, &[&*owner]).await?;
+    Ok(Usage { open_sessions: number(&row, 0)?, stored_bytes: number(&row, 1)? })
 }
 
 /// What the server found wrong with its own pages: it looks whenever it reads one, where it was set up to.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use private_postgres::Database;
 
 use super::{
-    append, changes, create, documents, ended, import, list, prune, read, search, shares, tips,
-    verify, watch,
+    append, changes, checkpoint, create, documents, ended, import, list, prune, read, search,
+    shares, tips, verify, watch,
 };
 use crate::{Address, Store};
 
@@ -31,6 +31,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("The events after a snapshot", read::SEALED_EVENTS),
     ("What is newer than what is known", read::NEWER),
     ("A page of events", read::EVENTS),
+    ("A page of events, backwards", read::EVENTS_BACK),
     ("The number of a session", read::NUMBER),
     ("The answer to a repeated call", read::EVENT_AT_REVISION),
     ("A definition", read::DEFINITION),
@@ -46,6 +47,9 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("The last events", changes::LAST),
     ("What was written since", changes::SINCE),
     ("What came late", changes::LATE),
+    ("The last checkpoint", checkpoint::READ),
+    ("Make the first checkpoint", checkpoint::MAKE),
+    ("Make a checkpoint", checkpoint::REPLACE),
     ("Prune: old sessions", prune::OLD),
     ("Prune: their events", prune::DELETE_EVENTS),
     ("Prune: their snapshots", prune::DELETE_SNAPSHOTS),
@@ -64,6 +68,8 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("Share it no more", shares::REMOVE),
     ("Whether it is shared with somebody", shares::HAS),
     ("With whom it is shared", shares::OF_SESSION),
+    ("Whose a session is", shares::OWNER),
+    ("How many open ones an owner shares with somebody", shares::OPEN_OF_OWNER),
     ("What is shared with somebody", shares::WITH_PRINCIPAL),
     ("A document", documents::READ),
     ("The first of its name", documents::FIRST),

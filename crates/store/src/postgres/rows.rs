@@ -10,7 +10,7 @@ use crate::model::{Event, Head, Meta, Status};
 /// What [`meta`] reads, of `sessions s`.
 macro_rules! meta_columns {
     () => {
-        "s.id, s.key, s.owner, s.workflow, s.goal, s.definition, s.created, s.touched, s.version, s.status, s.step, s.revision, s.number"
+        "s.id, s.key, s.owner, s.workflow, s.goal, s.definition, s.created, s.touched, s.version, s.status, s.step, s.revision, s.number, EXISTS (SELECT 1 FROM events i WHERE i.session = s.number AND i.kind = 'imported')"
     };
 }
 pub(super) use meta_columns;
@@ -51,6 +51,7 @@ pub(super) fn meta(row: &Row) -> Result<Meta, Failure> {
         touched: number(row, 7)?,
         version: number(row, 8)?,
         head: head(row, 9)?,
+        is_imported: row.try_get(13)?,
     })
 }
 

@@ -7,10 +7,10 @@ use tokio_postgres::Row;
 
 use super::attempts::{Attempt, transaction};
 use super::failure::Failure;
+use super::read::{PAGE, PAGE_BYTES, page_sql};
 use super::rows::{self, meta_columns, number};
 use crate::chain::{Chain, Hash, Link};
 use crate::error::Error;
-use crate::limits::PAGE_MAX;
 use crate::model::Version;
 use crate::verify::{Flaw, Verified, Verifier};
 
@@ -19,9 +19,11 @@ pub(super) const START: &str = concat!(
     meta_columns!(),
     ", s.root, s.seal, d.text FROM sessions s LEFT JOIN definitions d ON d.hash = s.definition WHERE s.id = $1"
 );
-pub(super) const LINKS: &str =
-    "SELECT version, time, kind, revision, digest, hash, body FROM events
-    WHERE session = $1 AND version > $2 ORDER BY version LIMIT $3";
+pub(super) const LINKS: &str = concat!(
+    "SELECT version, time, kind, revision, digest, hash, body FROM (",
+    page_sql!("$1", ">", "ASC", "octet_length(body)", "$3", "$4::bigint"),
+    ") AS page ORDER BY version"
+);
 pub(super) const SNAPSHOT: &str =
     "SELECT p.version, p.text, p.seal, e.hash FROM snapshots p LEFT JOIN events e
     ON e.session = p.session AND e.version = p.version WHERE p.session = $1";
@@ -37,19 +39,19 @@ async fn read(client: &Client, chain: &Chain, id: &str) -> Result<Verified, Fail
     let row = client.query_opt(&statement, &[&id]).await?.ok_or(Error::NotFound)?;
     let meta = rows::meta(&row)?;
     let session: i64 = row.try_get(12)?;
-    let definition: Option<&str> = row.try_get(15)?;
+    let definition: Option<&str> = row.try_get(16)?;
     let definition = definition.map(str::as_bytes);
-    let mut verifier = Verifier::new(chain, &meta, hash(&row, 13)?, hash(&row, 14)?, definition);
+    let mut verifier = Verifier::new(chain, &meta, hash(&row, 14)?, hash(&row, 15)?, definition);
     let statement = client.prepare_cached(LINKS).await?;
     let mut after = i64::MIN;
     while !verifier.is_full() {
-        let rows = client.query(&statement, &[&session, &after, &(PAGE_MAX as i64)]).await?;
+        let rows = client.query(&statement, &[&session, &after, &PAGE, &PAGE_BYTES]).await?;
         for row in &rows {
             after = row.try_get(0)?;
             let version = Version::try_from(after).unwrap_or_default();
             verifier.event(version, hash(row, 5)?, link(row, id, version)?.as_ref());
         }
-        if rows.len() < PAGE_MAX {
+        if rows.is_empty() {
             break;
         }
     }

@@ -1,5 +1,5 @@
 //! Looks at the server once a second, for a process that serves others: whether it is there, and which handshakes were
-//! ended elsewhere, so that no request has to ask.
+//! ended elsewhere, so that no request has to ask. It also seals a checkpoint of what was written since the last look.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::attempts::{Attempt, Shared};
+use super::checkpoint;
 use super::failure::Failure;
 use crate::limits::ENDED_MAX;
 
@@ -124,5 +125,6 @@ async fn look(attempt: Attempt<'_>) -> Result<bool, Failure> {
         // One of another length is nobody's.
         ended.extend(id.try_into().map(|id| (row.get(0), id)));
     }
+    checkpoint::make(attempt).await?;
     Ok(attempt.shared.watch.learn(ended))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Command, Origin, Refusal, State, decide};
+use engine::{Budget, Command, Origin, Rules, SESSION_STEPS_MAX, State, decide};
 use workflow::{Context, Workflow};
 
 use super::stored::{check_criteria, damaged, head, new_event, pinned};
@@ -83,17 +83,16 @@ impl Sessions {
         new: NewIds,
     ) -> Result<Arc<Session>, Error> {
         let session = self.open(id)?;
-        if session.state.revision != revision {
-            let current = session.state.revision;
-            return Err(session.refused(Refusal::WrongRevision { given: revision, current }));
-        }
+        session.check_revision(revision)?;
         let (version, mut then) = self.last_at(&session, to_step)?;
         // A copy does not get around what a person has to confirm.
         then.gated.clone_from(&session.state.gated);
+        // Nor does it hide that the original came from a file.
+        then.imported.clone_from(&session.state.imported);
         then.strict |= new.strict;
         let from = Origin { session: id.to_owned(), version, reason: Some(reason.to_owned()) };
         let command = Command::Fork { from, state: &then };
-        let decided = decide(&session.workflow, &self.checker, None, command);
+        let decided = decide(&session.workflow, &self.checker, None, command, &Budget::for_call());
         let event = decided.map_err(|refusal| session.refused(refusal))?;
         let event = event.ok_or_else(|| damaged("a copy that is no event"))?;
         self.create(pinned(&session.workflow)?, &event, new)
@@ -104,8 +103,10 @@ impl Sessions {
         let refused = |refusal| Error::Refused { refusal, session: None };
         check_criteria(workflow).map_err(refused)?;
         let Start { id, owner, key, goal, context, shared_with, strict, time } = start;
-        let command = Command::Start { goal, context, strict };
-        let event = decide(workflow, &self.checker, None, command).map_err(refused)?;
+        let command = Command::Start { goal, context, strict, rules: Rules::CURRENT };
+        // Where a session begins is found on the thread that reads, as where it stands is.
+        let budget = Budget::with_steps(SESSION_STEPS_MAX);
+        let event = decide(workflow, &self.checker, None, command, &budget).map_err(refused)?;
         let event = event.ok_or_else(|| damaged("a start that is no event"))?;
         Ok((event, NewIds { id, owner, key, shared_with, strict, time }))
     }
@@ -142,7 +143,8 @@ impl Sessions {
             head: head(&state),
             time,
         };
-        Ok((new, Session { id, owner, version: 1, state, workflow }))
+        let tail_bytes = new.event.body.len();
+        Ok((new, Session { id, owner, version: 1, state, workflow, tail_bytes }))
     }
 
     fn created(&self, created: Created, session: Session) -> Result<Arc<Session>, Error> {

@@ -3,21 +3,23 @@
 
 use std::sync::Arc;
 
-use engine::{Event, State, Submission};
+use engine::{Event, ImportOrigin, State, Submission};
 
 use workflow::{Format, read_trusted};
 
-use super::stored::{content_hash, damaged, head, read_event, searched, verdict};
+use super::stored::{IMPORTED, RETURNED, damaged, head, read_decisive, read_event, verdict};
 use super::{Advanced, Error, Session, Sessions, Verdict};
 use crate::error::Error as StoreError;
-use crate::export::{ExportedHead, ExportedLog};
-use crate::model::{Head, Version};
+use crate::limits::PAGE_MAX;
+use crate::model::{EventPage, Order, Version};
 
 /// How many events are read at once on the way back, and in all.
-const BACK_PAGE: u64 = 16;
+const BACK_PAGE: usize = 16;
 const BACK_MAX: u64 = 256;
+/// How many imports at the end of a log are looked past for what came before them.
+const IMPORTS_MAX: usize = 8;
 
-const ELSEWHERE: &str = "replayed, it does not stand where its head says";
+pub(super) const ELSEWHERE: &str = "replayed, it does not stand where its head says";
 
 /// A step that is done, and what it produced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,15 @@ pub struct Summary {
     pub is_cut: bool,
 }
 
+/// What checking a session came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// Everything that is wrong, each in a sentence.
+    pub flaws: Vec<String>,
+    /// The import that it came from: what was so before, this store cannot vouch for.
+    pub imported: Option<ImportOrigin>,
+}
+
 impl Sessions {
     /// The answer that this very call has got before.
     pub(super) fn answered(
@@ -47,18 +58,25 @@ impl Sessions {
             return Ok(None);
         };
         let event = read_event(&stored.body)?;
-        let before = self.state_at(&session.id, stored.version - 1)?;
-        let handed_in = match &event {
-            Event::Accepted { submission, .. }
-            | Event::Returned { submission, .. }
-            | Event::Submitted { submission } => Some(submission),
-            Event::Approved { .. } | Event::Declined { .. } => before.waiting.as_ref(),
-            Event::Started { .. } | Event::Rewound { .. } => None,
+        // Compared first: only the state of a call that was answered is worth reading the log for.
+        let is_same = match &event {
+            Event::Accepted { submission: handed_in, .. }
+            | Event::Returned { submission: handed_in, .. }
+            | Event::Submitted { submission: handed_in } => handed_in == submission,
+            Event::Approved { .. } | Event::Declined { .. } => {
+                let waiting = self.last_before_imports(&session.id, stored.version - 1)?;
+                matches!(waiting, Some(Event::Submitted { submission: waiting }) if waiting == *submission)
+            }
+            Event::Started { .. }
+            | Event::Rewound { .. }
+            | Event::LoopApproved { .. }
+            | Event::LoopDeclined { .. }
+            | Event::Imported { .. } => false,
         };
-        if handed_in != Some(submission) {
+        if !is_same {
             return Ok(None);
         }
-        let mut state = before.clone();
+        let mut state = self.state_at(&session.id, stored.version - 1)?;
         state.apply(&event);
         let verdict = verdict(&event);
         let session = Arc::new(Session {
@@ -67,6 +85,7 @@ impl Sessions {
             version: stored.version,
             state,
             workflow: Arc::clone(&session.workflow),
+            tail_bytes: 0,
         });
         Ok(verdict.map(|verdict| Advanced { session, verdict }))
     }
@@ -79,7 +98,8 @@ impl Sessions {
         step: &str,
     ) -> Result<(Version, State), Error> {
         let mut arrivals: Vec<Version> = Vec::new();
-        self.each_event(&session.id, session.version, |version, _, event| {
+        let mut is_there = false;
+        self.each_decisive(&session.id, 1, session.version, |version, event| {
             let place = match event {
                 Event::Started { place, .. }
                 | Event::Accepted { place, .. }
@@ -88,11 +108,19 @@ impl Sessions {
                     arrivals.retain(|arrival| arrival <= to);
                     place
                 }
-                Event::Returned { .. } | Event::Submitted { .. } | Event::Declined { .. } => return,
+                // From here on the step is handed out.
+                Event::LoopApproved { .. } => {
+                    arrivals.extend(is_there.then_some(version));
+                    return;
+                }
+                Event::Returned { .. }
+                | Event::Submitted { .. }
+                | Event::Declined { .. }
+                | Event::LoopDeclined { .. }
+                | Event::Imported { .. } => return,
             };
-            if place.step.as_deref() == Some(step) {
-                arrivals.push(version);
-            }
+            is_there = place.step.as_deref() == Some(step);
+            arrivals.extend(is_there.then_some(version));
         })?;
         match arrivals.last() {
             Some(version) => Ok((*version, self.state_at(&session.id, *version)?)),
@@ -101,12 +129,37 @@ impl Sessions {
     }
 
     pub(super) fn state_at(&self, id: &str, version: Version) -> Result<State, Error> {
-        let mut state: Option<State> = None;
-        self.each_event(id, version, |_, _, event| match &mut state {
+        self.state_from(id, None, version)
+    }
+
+    /// The same from a state that is known at an earlier version.
+    pub(super) fn state_from(
+        &self,
+        id: &str,
+        known: Option<(State, Version)>,
+        version: Version,
+    ) -> Result<State, Error> {
+        let from = known.as_ref().map_or(1, |(_, known)| known + 1);
+        let mut state = known.map(|(state, _)| state);
+        self.each_decisive(id, from, version, |_, event| match &mut state {
             Some(state) => state.apply(event),
             None => state = State::of([event]),
         })?;
         state.ok_or_else(|| damaged("a log without a beginning"))
+    }
+
+    /// The events between two versions as a fold of states needs them: rejected outputs are not read.
+    fn each_decisive(
+        &self,
+        id: &str,
+        from: Version,
+        to: Version,
+        mut visit: impl FnMut(Version, &Event),
+    ) -> Result<(), Error> {
+        self.each_page(id, from, to, Some(RETURNED), |stored| {
+            visit(stored.version, &read_decisive(stored)?);
+            Ok(())
+        })
     }
 
     /// Every event of a session up to a version, in order, each with its version and its time.
@@ -116,15 +169,28 @@ impl Sessions {
         to: Version,
         mut visit: impl FnMut(Version, u64, &Event),
     ) -> Result<(), Error> {
-        let mut from = 1;
+        self.each_page(id, 1, to, None, |stored| {
+            visit(stored.version, stored.time, &read_event(&stored.body)?);
+            Ok(())
+        })
+    }
+
+    /// Goes through a log with no more than one page of it in memory.
+    fn each_page(
+        &self,
+        id: &str,
+        mut from: Version,
+        to: Version,
+        omit_bodies_of: Option<&'static str>,
+        mut visit: impl FnMut(&crate::Event) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (order, limit) = (Order::OldestFirst, PAGE_MAX);
         while from <= to {
-            let page = self.store.events(id, from, crate::limits::PAGE_MAX)?;
+            let page = self.store.page(id, EventPage { from, order, limit, omit_bodies_of })?;
             let Some(last) = page.last().map(|event| event.version) else {
                 return Err(damaged("a log that is shorter than its head says"));
             };
-            for event in page.iter().filter(|event| event.version <= to) {
-                visit(event.version, event.time, &read_event(&event.body)?);
-            }
+            page.iter().filter(|event| event.version <= to).try_for_each(&mut visit)?;
             from = last + 1;
         }
         Ok(())
@@ -138,11 +204,14 @@ impl Sessions {
         let workflow = text.and_then(|text| read_trusted(&text, Format::Json));
         let workflow = workflow.ok_or_else(|| damaged("a definition cannot be read"))?;
         let (owner, version) = (meta.owner, meta.version);
-        Ok(Session { id: meta.id, owner, version, state, workflow: Arc::new(workflow) })
+        let workflow = Arc::new(workflow);
+        Ok(Session { id: meta.id, owner, version, state, workflow, tail_bytes: 0 })
     }
 
     /// What the last finished steps produced, at most so many. What was superseded by going back is left out; a
-    /// copy goes on with the session that it was made from.
+    /// copy goes on with the session that it was made from, unless a file says which that was: anybody's session could be
+    /// named there. However the log was written, each event is closer to the beginning than the one before, or counts
+    /// against the bound.
     pub fn summary(&self, session: &Session, max: usize) -> Result<Summary, Error> {
         let mut summary = Summary::default();
         let (mut id, mut at) = (session.id.clone(), session.version);
@@ -155,9 +224,9 @@ impl Sessions {
                     summary.is_cut = true;
                     break 'sessions;
                 }
-                let from = at.saturating_sub(BACK_PAGE - 1).max(1);
-                let count = usize::try_from(at - from + 1).unwrap_or(usize::MAX);
-                let page = match self.store.events(&id, from, count) {
+                let (order, omit_bodies_of) = (Order::NewestFirst, Some(RETURNED));
+                let page = EventPage { from: at, order, limit: BACK_PAGE, omit_bodies_of };
+                let page = match self.store.page(&id, page) {
                     // The session that this one was made from is gone.
                     Err(StoreError::NotFound) if id != session.id => {
                         summary.is_cut = true;
@@ -165,15 +234,15 @@ impl Sessions {
                     }
                     page => page?,
                 };
-                at = from - 1;
-                for stored in page.into_iter().rev() {
+                at = page.last().map_or(0, |event| event.version.saturating_sub(1));
+                for stored in page {
                     looked_at += 1;
                     let time = stored.time;
                     let mut finish = |submission: Submission, time| {
                         let Submission { step, output, .. } = submission;
                         summary.steps.push(Finished { step, output, time });
                     };
-                    match read_event(&stored.body)? {
+                    match read_decisive(&stored)? {
                         Event::Accepted { submission, .. } => finish(submission, time),
                         Event::Approved { .. } => confirmed = Some(time),
                         Event::Submitted { submission } => {
@@ -182,15 +251,23 @@ impl Sessions {
                             }
                         }
                         Event::Rewound { version, .. } => {
-                            at = version;
+                            at = version.min(stored.version - 1);
                             break;
                         }
                         Event::Started { forked_from: Some(from), .. } => {
+                            if session.state.imported.is_some() {
+                                summary.is_cut = true;
+                                break 'sessions;
+                            }
                             (id, at) = (from.session, from.version);
                             continue 'sessions;
                         }
-                        Event::Returned { .. } | Event::Declined { .. } | Event::Started { .. } => {
-                        }
+                        Event::Returned { .. }
+                        | Event::Declined { .. }
+                        | Event::Started { .. }
+                        | Event::LoopApproved { .. }
+                        | Event::LoopDeclined { .. }
+                        | Event::Imported { .. } => {}
                     }
                     if summary.steps.len() == max {
                         at = stored.version - 1;
@@ -209,46 +286,41 @@ impl Sessions {
         if session.state.attempts == 0 || session.state.waiting.is_some() {
             return Ok(None);
         }
-        let last = self.store.events(&session.id, session.version, 1)?.pop();
-        Ok(last.map(|event| read_event(&event.body)).transpose()?.as_ref().and_then(verdict))
+        let last = self.last_before_imports(&session.id, session.version)?;
+        Ok(last.as_ref().and_then(verdict))
     }
 
-    /// Computes the chain of a session anew and replays its events: everything that is wrong, each in a sentence.
-    pub fn verify(&self, id: &str) -> Result<Vec<String>, Error> {
+    /// The last event up to a version that is no import.
+    fn last_before_imports(&self, id: &str, version: Version) -> Result<Option<Event>, Error> {
+        let (order, limit) = (Order::NewestFirst, IMPORTS_MAX);
+        let page = EventPage { from: version, order, limit, omit_bodies_of: Some(IMPORTED) };
+        let page = self.store.page(id, page)?;
+        let last = page.iter().find(|event| event.kind != IMPORTED);
+        last.map(|event| read_event(&event.body)).transpose()
+    }
+
+    /// Computes the chain of a session anew and replays its events.
+    pub fn verify(&self, id: &str) -> Result<Verification, Error> {
         let verified = self.store.verify(id)?;
         let mut flaws: Vec<String> = verified.flaws.iter().map(ToString::to_string).collect();
-        match self.replayed(id) {
-            Ok(flaw) => flaws.extend(flaw),
-            Err(Error::Store(StoreError::Damaged(flaw))) => flaws.push(flaw),
+        let imported = match self.replayed(id) {
+            Ok((flaw, imported)) => {
+                flaws.extend(flaw);
+                imported
+            }
+            Err(Error::Store(StoreError::Damaged(flaw))) => {
+                flaws.push(flaw);
+                None
+            }
             Err(error) => return Err(error),
-        }
-        Ok(flaws)
+        };
+        Ok(Verification { flaws, imported })
     }
 
-    /// Takes in an exported session, if it can be replayed.
-    pub fn import(&self, log: &ExportedLog) -> Result<(), Error> {
-        let is_readable = read_trusted(&log.definition.text, Format::Json).is_some();
-        if !is_readable || content_hash(&log.definition.text) != log.definition.hash {
-            return Err(damaged("the definition is not the one that the session began with"));
-        }
-        let events = log.events.iter().map(|event| read_event(event.body.get()));
-        let events: Vec<Event> = events.collect::<Result<_, _>>()?;
-        let is_begun = matches!(events.first(), Some(Event::Started { .. }));
-        let state = State::of(&events).filter(|_| is_begun);
-        let state = state.ok_or_else(|| damaged("a log without a beginning"))?;
-        let ExportedHead { status, step, revision, .. } = &log.head;
-        let given = Head { status: *status, step: step.clone(), revision: *revision };
-        if head(&state) != given || state.workflow_id != log.session.workflow {
-            return Err(damaged(ELSEWHERE));
-        }
-        let search = |event: &crate::Event| searched(&read_event(&event.body).ok()?);
-        Ok(self.store.import(log, &search)?)
-    }
-
-    fn replayed(&self, id: &str) -> Result<Option<String>, Error> {
+    fn replayed(&self, id: &str) -> Result<(Option<String>, Option<ImportOrigin>), Error> {
         let meta = self.store.meta(id)?.ok_or(Error::NotFound)?;
         let state = self.state_at(id, meta.version)?;
         let is_same = head(&state) == meta.head && state.workflow_id == meta.workflow;
-        Ok((!is_same).then(|| ELSEWHERE.to_owned()))
+        Ok(((!is_same).then(|| ELSEWHERE.to_owned()), state.imported))
     }
 }

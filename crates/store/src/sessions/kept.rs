@@ -24,9 +24,11 @@ impl Sessions {
             Some(snapshot) => serde_json::from_str(&snapshot.text).ok(),
             None => None,
         };
-        if log.snapshot.is_some() && state.is_none() {
-            // Of another version of ours: it is only a cache.
-            state = Some(self.state_at(id, log.meta.version)?);
+        let is_unreadable = log.snapshot.is_some() && state.is_none();
+        if is_unreadable || log.is_cut {
+            // Of another version of ours: it is only a cache. Or more follows it than one page holds.
+            let known = state.zip(log.snapshot.as_ref().map(|snapshot| snapshot.version));
+            state = Some(self.state_from(id, known, log.meta.version)?);
         } else {
             for event in &log.events {
                 let event = read_event(&event.body)?;
@@ -47,8 +49,9 @@ impl Sessions {
                 self.definition(hash, &text.ok_or_else(|| damaged("a definition is missing"))?)?
             }
         };
+        let tail_bytes = log.events.iter().map(|event| event.body.len()).sum();
         let (id, owner, version) = (log.meta.id, log.meta.owner, log.meta.version);
-        Ok(self.keep(Session { id, owner, version, state, workflow }))
+        Ok(self.keep(Session { id, owner, version, state, workflow, tail_bytes }))
     }
 
     /// The session that we have in memory, brought up to date by what others have written since; none where that
@@ -58,12 +61,13 @@ impl Sessions {
         let Newer::Events(events) = self.store.newer(id, kept.version)? else { return Ok(None) };
         let Some(last) = events.last() else { return Ok(Some(kept)) };
         let version = last.version;
-        let mut state = kept.state.clone();
+        let (mut state, mut tail_bytes) = (kept.state.clone(), kept.tail_bytes);
         for event in &events {
             state.apply(&read_event(&event.body)?);
+            tail_bytes += event.body.len();
         }
         let (id, owner, workflow) = (id.to_owned(), kept.owner.clone(), Arc::clone(&kept.workflow));
-        Ok(Some(self.keep(Session { id, owner, version, state, workflow })))
+        Ok(Some(self.keep(Session { id, owner, version, state, workflow, tail_bytes })))
     }
 
     pub(super) fn definition(&self, hash: &str, text: &str) -> Result<Arc<Workflow>, Error> {

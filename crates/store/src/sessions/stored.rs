@@ -48,15 +48,18 @@ pub(super) fn searched(event: &engine::Event) -> Option<String> {
     }
 }
 
-fn kind(event: &engine::Event) -> &'static str {
+pub(super) fn kind(event: &engine::Event) -> &'static str {
     match event {
         engine::Event::Started { .. } => "started",
         engine::Event::Accepted { .. } => "accepted",
-        engine::Event::Returned { .. } => "returned",
+        engine::Event::Returned { .. } => RETURNED,
         engine::Event::Submitted { .. } => "submitted",
         engine::Event::Approved { .. } => "approved",
         engine::Event::Declined { .. } => "declined",
         engine::Event::Rewound { .. } => "rewound",
+        engine::Event::LoopApproved { .. } => "loopApproved",
+        engine::Event::LoopDeclined { .. } => "loopDeclined",
+        engine::Event::Imported { .. } => IMPORTED,
     }
 }
 
@@ -72,22 +75,41 @@ pub(super) fn verdict(event: &engine::Event) -> Option<Verdict> {
         engine::Event::Declined { decision } => {
             Some(Verdict::Declined { reason: decision.reason.clone() })
         }
-        engine::Event::Started { .. } | engine::Event::Rewound { .. } => None,
+        engine::Event::Started { .. }
+        | engine::Event::Rewound { .. }
+        | engine::Event::LoopApproved { .. }
+        | engine::Event::LoopDeclined { .. }
+        | engine::Event::Imported { .. } => None,
     }
 }
 
 pub(super) fn head(state: &State) -> Head {
-    let status = match (&state.waiting, &state.step) {
+    let status = match (state.pending(), &state.step) {
         (Some(_), _) => Status::Waiting,
         (None, Some(_)) => Status::Running,
         (None, None) => Status::Complete,
     };
-    Head { status, step: state.step.clone(), revision: state.revision }
+    Head { status, step: state.position().map(str::to_owned), revision: state.revision }
 }
 
 pub(super) fn read_event(body: &str) -> Result<engine::Event, Error> {
     serde_json::from_str(body)
         .map_err(|error| damaged(&format!("an event cannot be read: {error}")))
+}
+
+/// The kind whose body no state depends on. It is as large as an output, and there may be thousands of them.
+pub(super) const RETURNED: &str = "returned";
+pub(super) const IMPORTED: &str = "imported";
+
+/// The event of a log, for whoever folds states: the body of a [`RETURNED`] one need not have been read.
+pub(super) fn read_decisive(event: &crate::Event) -> Result<engine::Event, Error> {
+    if event.kind != RETURNED {
+        return read_event(&event.body);
+    }
+    let (step, output, context) = Default::default();
+    let submission = engine::Submission { step, output, context };
+    let (issues, suggestions) = Default::default();
+    Ok(engine::Event::Returned { submission, issues, suggestions })
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Error> {

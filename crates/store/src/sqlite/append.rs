@@ -7,12 +7,16 @@ use crate::chain::{Chain, Hash, Link};
 use crate::error::Error;
 use crate::limits::{EVENTS_MAX, SNAPSHOT_BYTES_MAX};
 use crate::model::{Append, Head, NewEvent, Version};
+use crate::sqlite::counter::Delta;
 use crate::sqlite::index;
 use crate::sqlite::read::head;
+use crate::sqlite::shares::check_reopened;
 
-pub(crate) const HEAD: &str = "SELECT number, owner, version, status, step, revision, touched, seal
-    FROM sessions WHERE id = ?1";
-pub(crate) const LAST_HASH: &str = "SELECT hash FROM events WHERE session = ?1 AND version = ?2";
+/// The head, and the hash of the event that it stands on.
+pub(crate) const HEAD: &str =
+    "SELECT s.number, s.owner, s.version, s.status, s.step, s.revision, s.touched, s.seal,
+    (SELECT e.hash FROM events e WHERE e.session = s.number AND e.version = s.version)
+    FROM sessions s WHERE s.id = ?1";
 pub(crate) const INSERT_EVENT: &str =
     "INSERT INTO events (session, version, time, kind, revision, digest, hash, body)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -31,12 +35,14 @@ struct Current {
     head: Head,
     touched: u64,
     seal: Hash,
+    last: Option<Hash>,
 }
 
 pub(crate) fn append(
     connection: &Connection,
     chain: &Chain,
     append: &Append,
+    delta: &mut Delta,
 ) -> Result<Version, Error> {
     let session = append.session.as_str();
     let current = current(connection, session)?.ok_or(Error::NotFound)?;
@@ -46,15 +52,11 @@ pub(crate) fn append(
     if current.version >= EVENTS_MAX {
         return Err(Error::TooMany { max: EVENTS_MAX });
     }
-    let previous: Option<Hash> = connection
-        .prepare_cached(LAST_HASH)?
-        .query_row(params![current.number, current.version], |row| row.get(0))
-        .optional()?;
     // A head that was forged must not be sealed again by us.
-    let seal = previous.map(|previous| {
-        chain.seal(&previous, session, current.version, &current.head, current.touched)
-    });
-    let (Some(previous), true) = (previous, seal == Some(current.seal)) else {
+    let seal = current
+        .last
+        .map(|last| chain.seal(&last, session, current.version, &current.head, current.touched));
+    let (Some(previous), true) = (current.last, seal == Some(current.seal)) else {
         return Err(Error::Damaged(format!("the head of `{session}` does not fit its last event")));
     };
 
@@ -63,6 +65,7 @@ pub(crate) fn append(
     let hash =
         insert_event(connection, chain, &place, &previous, version, append.time, &append.event)?;
     let seal = chain.seal(&hash, session, version, &append.head, append.time);
+    delta.appended(&current.seal, &seal);
     let head = &append.head;
     connection.prepare_cached(UPDATE_HEAD)?.execute(params![
         current.number,
@@ -75,6 +78,9 @@ pub(crate) fn append(
     if head.status != current.head.status {
         let status = head.status.number();
         connection.prepare_cached(UPDATE_STATUS)?.execute(params![current.number, status])?;
+    }
+    if append.is_reopened {
+        check_reopened(connection, current.number)?;
     }
     let snapshot = append.snapshot.as_ref().filter(|text| text.len() <= SNAPSHOT_BYTES_MAX);
     if let Some(text) = snapshot {
@@ -142,6 +148,7 @@ fn current(connection: &Connection, session: &str) -> Result<Option<Current>, Er
             head: head(row, 3)?,
             touched: row.get(6)?,
             seal: row.get(7)?,
+            last: row.get(8)?,
         })
     });
     Ok(row.optional()?)

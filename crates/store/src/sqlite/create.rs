@@ -6,6 +6,7 @@ use crate::chain::{Chain, Hash, Root};
 use crate::error::Error;
 use crate::model::{Created, Definition, Head, NewEvent, NewSession, Version};
 use crate::sqlite::append::{Place, insert_event};
+use crate::sqlite::counter::Delta;
 use crate::sqlite::shares;
 
 pub(crate) const BY_KEY: &str = "SELECT id FROM sessions WHERE owner = ?1 AND key = ?2";
@@ -21,6 +22,7 @@ pub(crate) fn create(
     connection: &Connection,
     chain: &Chain,
     session: &NewSession,
+    delta: &mut Delta,
 ) -> Result<Created, Error> {
     if let Some(id) = by_key(connection, &session.owner, session.key.as_deref())? {
         return Ok(Created::Existing(id));
@@ -33,11 +35,12 @@ pub(crate) fn create(
         std::iter::once((session.time, &session.event)),
         &session.head,
         session.time,
+        delta,
     )?;
     Ok(Created::New)
 }
 
-pub(crate) fn by_key(
+fn by_key(
     connection: &Connection,
     owner: &str,
     key: Option<&str>,
@@ -48,6 +51,7 @@ pub(crate) fn by_key(
 }
 
 /// Adds a session with its events. The words of its goal and workflow are found with its first event.
+#[expect(clippy::too_many_arguments, reason = "the two ways by which a session comes in share it")]
 pub(crate) fn insert<'a>(
     connection: &Connection,
     chain: &Chain,
@@ -56,6 +60,7 @@ pub(crate) fn insert<'a>(
     events: impl Iterator<Item = (u64, &'a NewEvent)>,
     head: &Head,
     touched: u64,
+    delta: &mut Delta,
 ) -> Result<(), Error> {
     if connection.prepare_cached(EXISTS)?.exists([&session.id])? {
         return Err(Error::Exists);
@@ -96,6 +101,7 @@ pub(crate) fn insert<'a>(
     }
     let seal = chain.seal(&last, &session.id, version, head, touched);
     connection.prepare_cached(UPDATE_SEAL)?.execute(params![number, seal])?;
+    delta.began(&seal);
     session.shared_with.iter().try_for_each(|name| shares::add(connection, number, name))?;
     Ok(())
 }

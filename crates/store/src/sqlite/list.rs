@@ -6,7 +6,7 @@ use rusqlite::{Connection, ToSql, params};
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
 use crate::list::{Cursor, Filter, Page};
-use crate::model::{Counts, Meta, Status};
+use crate::model::{Counts, Meta, Status, Usage};
 use crate::sqlite::read::{meta_columns, meta_of};
 use crate::sqlite::verify::bytes;
 
@@ -35,6 +35,11 @@ pub(crate) const IDS: &str =
     "SELECT number, id FROM sessions WHERE number > ?1 ORDER BY number LIMIT ?2";
 pub(crate) const HAS_NUMBER: &str = "SELECT 1 FROM sessions WHERE number = ?1";
 pub(crate) const COUNT: &str = "SELECT count(*) FROM sessions WHERE status = ?1";
+pub(crate) const OPEN_OF_OWNER: &str =
+    "SELECT count(*) FROM sessions WHERE owner = ?1 AND status = ?2";
+/// `octet_length` of a column reads its header only.
+pub(crate) const BYTES_OF_OWNER: &str = "SELECT coalesce(sum(octet_length(e.body)), 0)
+    FROM sessions s JOIN events e ON e.session = s.number WHERE s.owner = ?1";
 /// Comes after every sign that an id may have.
 const AFTER_IDS: char = '\u{7f}';
 
@@ -105,6 +110,17 @@ pub(crate) fn counts(connection: &Connection) -> Result<Counts, Error> {
         waiting: count(Status::Waiting)?,
         complete: count(Status::Complete)?,
     })
+}
+
+pub(crate) fn usage(connection: &Connection, owner: &str) -> Result<Usage, Error> {
+    let mut statement = connection.prepare_cached(OPEN_OF_OWNER)?;
+    let mut count = |status: Status| -> rusqlite::Result<u64> {
+        statement.query_row(params![owner, status.number()], |row| row.get(0))
+    };
+    let open_sessions = count(Status::Running)? + count(Status::Waiting)?;
+    let mut statement = connection.prepare_cached(BYTES_OF_OWNER)?;
+    let stored_bytes = statement.query_row([owner], |row| row.get(0))?;
+    Ok(Usage { open_sessions, stored_bytes })
 }
 
 pub(crate) fn is_there(connection: &Connection, at: Cursor) -> Result<bool, Error> {

@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 
 use super::{
-    append, changes, create, documents, ended, index, list, prune, read, schema, search, shares,
-    verify,
+    append, changes, counter, create, documents, ended, index, list, prune, read, schema, search,
+    shares, verify,
 };
 use crate::chain::Chain;
 
@@ -15,12 +15,13 @@ fn no_statement_scans_a_table() {
     let connection = schema::prepare(&path, &Chain::plain()).unwrap();
     let statements = [
         append::HEAD,
-        append::LAST_HASH,
         append::INSERT_EVENT,
         append::UPDATE_HEAD,
         append::UPDATE_STATUS,
         append::INSERT_SNAPSHOT,
         changes::SINCE,
+        counter::READ,
+        counter::WRITE,
         create::BY_KEY,
         create::EXISTS,
         create::SAME_DEFINITION,
@@ -44,6 +45,8 @@ fn no_statement_scans_a_table() {
         list::IDS,
         list::HAS_NUMBER,
         list::COUNT,
+        list::OPEN_OF_OWNER,
+        list::BYTES_OF_OWNER,
         prune::FINISHED,
         prune::COUNT_FINISHED,
         prune::DELETE_WORDS,
@@ -54,6 +57,7 @@ fn no_statement_scans_a_table() {
         prune::DELETE_DEFINITION,
         read::META,
         read::EVENTS,
+        read::EVENTS_BACK,
         read::SEALED_EVENTS,
         read::SEALS,
         read::EVENT_AT_REVISION,
@@ -65,6 +69,7 @@ fn no_statement_scans_a_table() {
         shares::REMOVE,
         shares::HAS,
         shares::OF_SESSION,
+        shares::OPEN_OF_OWNER,
         shares::WITH_PRINCIPAL,
         verify::ROOT,
         verify::LINKS,

@@ -4,11 +4,13 @@
 use rusqlite::{Connection, params};
 
 use crate::backend::Pruning;
+use crate::chain::Hash;
 use crate::error::Error;
+use crate::sqlite::counter::Delta;
 use crate::sqlite::index::index;
 
 pub(crate) const FINISHED: &str =
-    "SELECT number, definition FROM sessions INDEXED BY sessions_finished
+    "SELECT number, definition, seal FROM sessions INDEXED BY sessions_finished
     WHERE status = 2 AND touched < ?1 ORDER BY touched LIMIT ?2";
 pub(crate) const COUNT_FINISHED: &str =
     "SELECT count(*) FROM sessions INDEXED BY sessions_finished WHERE status = 2 AND touched < ?1";
@@ -22,16 +24,21 @@ pub(crate) const DELETE_DEFINITION: &str = "DELETE FROM definitions WHERE hash =
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE definition = ?1)";
 
 /// Says how many went.
-pub(crate) fn prune(connection: &Connection, pruning: &Pruning) -> Result<usize, Error> {
-    let finished: Vec<(i64, String)> = connection
+pub(crate) fn prune(
+    connection: &Connection,
+    pruning: &Pruning,
+    delta: &mut Delta,
+) -> Result<usize, Error> {
+    let finished: Vec<(i64, String, Hash)> = connection
         .prepare_cached(FINISHED)?
         .query_map(params![pruning.older_than, pruning.limit], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?
         .collect::<Result<_, _>>()?;
     // Their words are then in one place.
     index(connection)?;
-    for (number, definition) in &finished {
+    for (number, definition, seal) in &finished {
+        delta.removed(seal);
         for sql in [DELETE_WORDS, DELETE_EVENTS, DELETE_SNAPSHOT, DELETE_SHARES, DELETE_SESSION] {
             connection.prepare_cached(sql)?.execute([number])?;
         }

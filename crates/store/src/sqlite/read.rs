@@ -6,13 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::chain::{Chain, Hash};
 use crate::error::Error;
 use crate::limits::PAGE_MAX;
-use crate::model::{Event, Head, Log, Meta, Snapshot, Status, Version};
+use crate::model::{Event, EventPage, Head, Log, Meta, Order, PageBudget, Snapshot, Status};
 use crate::verify::Flaw;
 
 /// What [`meta_of`] reads.
 macro_rules! meta_columns {
     () => {
-        meta_columns!("")
+        meta_columns!("sessions.")
     };
     // Of a table that has another name in the statement.
     ($of:literal) => {
@@ -42,15 +42,30 @@ macro_rules! meta_columns {
             $of,
             "revision, ",
             $of,
-            "number"
+            "number, EXISTS (SELECT 1 FROM events i WHERE i.session = ",
+            $of,
+            "number AND i.kind = 'imported')"
         )
     };
 }
 pub(crate) use meta_columns;
 
 pub(crate) const META: &str = concat!("SELECT ", meta_columns!(), " FROM sessions WHERE id = ?1");
-pub(crate) const EVENTS: &str = "SELECT version, time, kind, revision, digest, body FROM events
-    WHERE session = ?1 AND version >= ?2 ORDER BY version LIMIT ?3";
+/// A body that is not wanted is not read: it stands last in its row, on pages of its own where it is long.
+macro_rules! events_sql {
+    ($compare:literal, $order:literal) => {
+        concat!(
+            "SELECT version, time, kind, revision, digest, CASE WHEN kind = ?4 THEN '' ELSE body END FROM events
+            WHERE session = ?1 AND version ",
+            $compare,
+            " ?2 ORDER BY version ",
+            $order,
+            " LIMIT ?3"
+        )
+    };
+}
+pub(crate) const EVENTS: &str = events_sql!(">=", "ASC");
+pub(crate) const EVENTS_BACK: &str = events_sql!("<=", "DESC");
 pub(crate) const SEALED_EVENTS: &str =
     "SELECT version, time, kind, revision, digest, body, hash FROM events
     WHERE session = ?1 AND version >= ?2 ORDER BY version";
@@ -75,7 +90,7 @@ pub(crate) fn load(
         None => (None, root),
     };
     let from = snapshot.as_ref().map_or(1, |snapshot| snapshot.version + 1);
-    let mut events = Vec::new();
+    let (mut events, mut budget, mut is_cut) = (Vec::new(), PageBudget::default(), false);
     let mut statement = connection.prepare_cached(SEALED_EVENTS)?;
     let mut rows = statement.query(params![number, from])?;
     while let Some(row) = rows.next()? {
@@ -85,13 +100,16 @@ pub(crate) fn load(
             return Err(Error::Broken(vec![Flaw::Event(event.version)]));
         }
         last = hash;
-        events.push(event);
+        is_cut = is_cut || !budget.admits(&event);
+        if !is_cut {
+            events.push(event);
+        }
     }
     let Meta { version, head, touched, .. } = &meta;
     if chain.seal(&last, session, *version, head, *touched) != seal {
         return Err(Error::Broken(vec![Flaw::Head(*version)]));
     }
-    Ok(Some(Log { meta, snapshot, events }))
+    Ok(Some(Log { meta, snapshot, events, is_cut }))
 }
 
 pub(crate) fn meta(connection: &Connection, session: &str) -> Result<Option<(i64, Meta)>, Error> {
@@ -103,12 +121,25 @@ pub(crate) fn meta(connection: &Connection, session: &str) -> Result<Option<(i64
 pub(crate) fn page(
     connection: &Connection,
     session: &str,
-    from: Version,
-    limit: usize,
+    page: &EventPage,
 ) -> Result<Vec<Event>, Error> {
     let (number, _) = meta(connection, session)?.ok_or(Error::NotFound)?;
-    let limit = i64::try_from(limit.min(PAGE_MAX)).unwrap_or(0);
-    events(connection, number, from, limit)
+    let limit = i64::try_from(page.limit.min(PAGE_MAX)).unwrap_or(0);
+    let from = i64::try_from(page.from).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(match page.order {
+        Order::OldestFirst => EVENTS,
+        Order::NewestFirst => EVENTS_BACK,
+    })?;
+    let mut rows = statement.query(params![number, from, limit, page.omit_bodies_of])?;
+    let (mut events, mut budget) = (Vec::new(), PageBudget::default());
+    while let Some(row) = rows.next()? {
+        let event = event_of(row)?;
+        if !budget.admits(&event) {
+            break;
+        }
+        events.push(event);
+    }
+    Ok(events)
 }
 
 pub(crate) fn event_at_revision(
@@ -124,18 +155,6 @@ pub(crate) fn event_at_revision(
 pub(crate) fn definition(connection: &Connection, hash: &str) -> Result<Option<String>, Error> {
     let mut statement = connection.prepare_cached(DEFINITION)?;
     Ok(statement.query_row([hash], |row| row.get(0)).optional()?)
-}
-
-pub(crate) fn events(
-    connection: &Connection,
-    number: i64,
-    from: Version,
-    limit: i64,
-) -> Result<Vec<Event>, Error> {
-    let from = i64::try_from(from).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(EVENTS)?;
-    let rows = statement.query_map(params![number, from, limit], event_of)?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// The snapshot, if it is ours, and the hash of its event. One that is not is as good as none.
@@ -172,6 +191,7 @@ pub(crate) fn meta_of(row: &Row<'_>) -> rusqlite::Result<Meta> {
         touched: row.get(7)?,
         version: row.get(8)?,
         head: head(row, 9)?,
+        is_imported: row.get(13)?,
     })
 }
 

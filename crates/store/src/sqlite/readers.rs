@@ -1,51 +1,56 @@
 //! A few connections that read beside the writer. Each read sees one state of the file, whatever is
-//! written meanwhile.
+//! written meanwhile, and tells nothing of a file that is not at its path any more.
 
-use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Transaction;
 
 use crate::error::Error;
 use crate::limits::READERS_MAX;
+use crate::sqlite::files::{OpenFiles, OpenStore};
 use crate::sqlite::schema;
 
 #[derive(Debug)]
 pub(crate) struct Readers {
-    path: PathBuf,
+    files: OpenFiles,
     pool: Mutex<Pool>,
     returned: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Pool {
-    idle: Vec<Connection>,
+    idle: Vec<OpenStore>,
     /// How many there are, idle or not.
     count: usize,
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, pool: Mutex::default(), returned: Condvar::new() }
+    pub(crate) fn new(files: OpenFiles) -> Self {
+        Self { files, pool: Mutex::default(), returned: Condvar::new() }
+    }
+
+    pub(crate) fn files(&self) -> &OpenFiles {
+        &self.files
     }
 
     pub(crate) fn read<T>(
         &self,
         run: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut lent = Lent { connection: self.take(), readers: self };
-        let connection = match &mut lent.connection {
-            Some(connection) => connection,
-            none => none.insert(schema::connect_reader(&self.path)?),
+        let mut lent = Lent { opened: self.take(), readers: self };
+        let opened = match &mut lent.opened {
+            Some(opened) => opened,
+            none => none.insert(OpenStore::connect(&self.files, schema::connect_reader)?),
         };
-        let transaction = connection.transaction()?;
-        let value = run(&transaction)?;
+        let transaction = opened.connection.transaction()?;
+        let value = run(&transaction);
         transaction.finish()?;
-        Ok(value)
+        opened.files().check()?;
+        value
     }
 
     /// An idle connection, or leave to make one.
-    fn take(&self) -> Option<Connection> {
+    fn take(&self) -> Option<OpenStore> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         while pool.idle.is_empty() && pool.count == READERS_MAX {
             pool = self.returned.wait(pool).unwrap_or_else(PoisonError::into_inner);
@@ -58,15 +63,15 @@ impl Readers {
 
 /// Gives the connection back, also when a read fails or panics.
 struct Lent<'a> {
-    connection: Option<Connection>,
+    opened: Option<OpenStore>,
     readers: &'a Readers,
 }
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let mut pool = self.readers.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.connection.take().filter(Connection::is_autocommit) {
-            Some(connection) => pool.idle.push(connection),
+        match self.opened.take().filter(|opened| opened.connection.is_autocommit()) {
+            Some(opened) => pool.idle.push(opened),
             None => pool.count -= 1,
         }
         drop(pool);

@@ -11,10 +11,17 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, OptionalExtension, Tra
 use crate::chain::Chain;
 use crate::error::Error;
 use crate::limits::BUSY_MS;
+use crate::sqlite::counter;
 
 /// One step per format; the first makes a new file. Steps that were released never change.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
+/// The format from which on a file has a counter.
+const COUNTED: i64 = 4;
 /// Marks a file as ours.
 const APPLICATION: i64 = 0x574c_4c47;
 /// How many prepared statements a connection keeps: more than we have.
@@ -94,14 +101,25 @@ fn create_file(path: &Path) -> Result<(), Error> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
     }
+    match new_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// An empty file for its owner only, where there is none.
+pub(crate) fn new_file(path: &Path) -> std::io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
-        _ => Ok(()),
-    }
+    options.open(path)
+}
+
+/// Makes the name of a new file durable.
+pub(crate) fn sync_folder(file: &Path) -> std::io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Runs the steps that are missing, alone in the file. Says which format it has then.
@@ -128,6 +146,9 @@ fn migrate(connection: &mut Connection, chain: &Chain) -> Result<i64, Error> {
             "INSERT INTO settings (name, value) VALUES ('key', ?1), ('over', 0)",
             [chain.key_check()],
         )?;
+    }
+    if version < COUNTED {
+        counter::make(&transaction, chain)?;
     }
     transaction.pragma_update(None, "user_version", known())?;
     transaction.commit()?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use crate::backend::Sharing;
 use crate::error::Error;
-use crate::limits::{PAGE_MAX, SHARES_MAX};
+use crate::limits::{OPEN_SHARES_MAX, PAGE_MAX, SHARES_MAX};
 use crate::model::{Meta, Status};
 use crate::sqlite::read::{meta, meta_columns, meta_of};
 
@@ -14,12 +14,16 @@ pub(crate) const HAS: &str = "SELECT 1 FROM sessions s JOIN shares h ON h.sessio
     WHERE s.id = ?1 AND h.principal = ?2";
 pub(crate) const OF_SESSION: &str = "SELECT principal FROM shares WHERE session = ?1
     ORDER BY principal LIMIT ?2";
+/// The open sessions of a session's owner that are shared with somebody else, through the index of owners.
+pub(crate) const OPEN_OF_OWNER: &str = "SELECT 1 FROM sessions s CROSS JOIN shares h
+    ON h.session = s.number AND h.principal = ?2
+    WHERE s.owner = (SELECT owner FROM sessions WHERE number = ?1) AND s.status IN (0, 1) AND s.owner <> ?2 LIMIT ?3";
 /// The newest sessions first: their numbers are the order in which they were begun.
 pub(crate) const WITH_PRINCIPAL: &str = concat!(
     "SELECT ",
     meta_columns!("s."),
-    " FROM shares h JOIN sessions s ON s.number = h.session
-    WHERE h.principal = ?1 ORDER BY h.session DESC LIMIT ?2"
+    " FROM shares h CROSS JOIN sessions s ON s.number = h.session
+    WHERE h.principal = ?1 AND s.status = ?2 ORDER BY h.session DESC LIMIT ?3"
 );
 
 /// Inside the writer's transaction.
@@ -35,11 +39,28 @@ pub(crate) fn share(connection: &Connection, sharing: &Sharing) -> Result<(), Er
     }
 }
 
-/// Adds one to a session that is there.
+/// Adds one to a session that is there. On an error the transaction takes it back.
 pub(crate) fn add(connection: &Connection, number: i64, principal: &str) -> Result<(), Error> {
-    connection.prepare_cached(ADD)?.execute(params![number, principal])?;
+    if connection.prepare_cached(ADD)?.execute(params![number, principal])? == 0 {
+        return Ok(());
+    }
     if of_session(connection, number, SHARES_MAX + 1)?.len() > SHARES_MAX {
         return Err(Error::TooManyShares);
+    }
+    check_open(connection, number, principal)
+}
+
+/// Refuses that a session is open again, if its owner shares too many then.
+pub(crate) fn check_reopened(connection: &Connection, number: i64) -> Result<(), Error> {
+    let names = of_session(connection, number, SHARES_MAX)?;
+    names.iter().try_for_each(|name| check_open(connection, number, name))
+}
+
+fn check_open(connection: &Connection, number: i64, principal: &str) -> Result<(), Error> {
+    let mut statement = connection.prepare_cached(OPEN_OF_OWNER)?;
+    let open = statement.query_map(params![number, principal, OPEN_SHARES_MAX + 1], |_| Ok(()))?;
+    if open.count() > OPEN_SHARES_MAX {
+        return Err(Error::TooManyOpenShares { principal: principal.to_owned() });
     }
     Ok(())
 }
@@ -57,25 +78,22 @@ pub(crate) fn shares(connection: &Connection, session: &str) -> Result<Vec<Strin
     of_session(connection, number, SHARES_MAX)
 }
 
-/// Looks at no more than [`PAGE_MAX`] shares, the newest sessions'.
 pub(crate) fn shared_with(
     connection: &Connection,
     principal: &str,
     statuses: &[Status],
     limit: usize,
 ) -> Result<Vec<Meta>, Error> {
+    let (limit, mut found) = (limit.min(PAGE_MAX), Vec::new());
     let mut statement = connection.prepare_cached(WITH_PRINCIPAL)?;
-    let mut rows = statement.query(params![principal, PAGE_MAX])?;
-    let mut found = Vec::new();
-    while found.len() < limit
-        && let Some(row) = rows.next()?
-    {
-        let meta = meta_of(row)?;
-        if statuses.is_empty() || statuses.contains(&meta.head.status) {
-            found.push(meta);
-        }
+    for status in if statuses.is_empty() { &Status::ALL[..] } else { statuses } {
+        let values = params![principal, status.number(), limit];
+        let rows = statement.query_map(values, |row| Ok((row.get(12)?, meta_of(row)?)))?;
+        found.extend(rows.collect::<Result<Vec<(i64, Meta)>, _>>()?);
     }
-    Ok(found)
+    found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    found.truncate(limit);
+    Ok(found.into_iter().map(|(_, meta)| meta).collect())
 }
 
 fn of_session(connection: &Connection, number: i64, limit: usize) -> Result<Vec<String>, Error> {

@@ -1,9 +1,9 @@
 //! The one writer of a store, and the thread that feeds it. Everything that waits goes into one transaction, and so
 //! costs one flush of the disk; each member has a savepoint, so that a refused one does not hurt the others.
-//! Callbacks run after the commit is durable, never before, and one that panics ends nobody else's write.
+//! Callbacks run after the commit is durable, never before, and one that panics ends nobody else's write. Before a
+//! transaction, and between its commit and the callbacks, the files must be those that are open.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,14 @@ use crate::import::Incoming;
 use crate::limits::QUEUE_MAX;
 use crate::model::{Append, Created, NewSession, Version};
 use crate::sqlite::append::append;
+use crate::sqlite::counter::{self, CounterRow, Delta};
 use crate::sqlite::create::create;
 use crate::sqlite::documents::replace;
 use crate::sqlite::ended::end;
+use crate::sqlite::files::{FileContent, OpenFiles, OpenStore};
 use crate::sqlite::import::import;
 use crate::sqlite::index::index;
 use crate::sqlite::prune::prune;
-use crate::sqlite::schema;
 use crate::sqlite::shares::share;
 
 pub(crate) enum Write {
@@ -41,6 +42,8 @@ pub(crate) enum Write {
 /// A write that was tried, waiting for the commit.
 struct Tried {
     error: Option<Error>,
+    /// What it adds to the counter, unless it was refused.
+    delta: Delta,
     /// Tells the caller; a fault of the transaction goes before what the member made of it, also for those that
     /// were refused: what they were refused for may never have been written.
     tell: Box<dyn FnOnce(Option<Error>)>,
@@ -57,13 +60,16 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(
-        path: PathBuf,
-        chain: Chain,
-        connection: Connection,
-    ) -> Result<Self, Error> {
+    pub(crate) fn start(chain: Chain, opened: OpenStore) -> Result<Self, Error> {
         let (queue, inbox) = sync_channel(QUEUE_MAX);
-        let writing = Arc::new(Mutex::new(Writing { path, chain, connection: Some(connection) }));
+        let files = opened.files().clone();
+        let writing = Arc::new(Mutex::new(Writing {
+            files,
+            chain,
+            opened: Some(opened),
+            content: FileContent::default(),
+            counter: None,
+        }));
         let queued = Arc::new(AtomicUsize::new(0));
         let (its_writing, its_queued) = (Arc::clone(&writing), Arc::clone(&queued));
         let thread = std::thread::Builder::new()
@@ -124,33 +130,55 @@ impl Write {
     }
 
     fn attempt(self, connection: &Connection, chain: &Chain) -> Tried {
+        let mut delta = Delta::default();
         match self {
-            Self::Create(session, done) => Tried::new(create(connection, chain, &session), done),
-            Self::Append(event, done) => Tried::new(append(connection, chain, &event), done),
-            Self::Import(log, done) => Tried::new(import(connection, chain, &log), done),
-            Self::Prune(pruning, done) => Tried::new(prune(connection, &pruning), done),
-            Self::Index(done) => Tried::new(index(connection), done),
-            Self::End(ending, done) => Tried::new(end(connection, &ending), done),
-            Self::Replace(replacing, done) => Tried::new(replace(connection, &replacing), done),
-            Self::Share(sharing, done) => Tried::new(share(connection, &sharing), done),
+            Self::Create(session, done) => {
+                Tried::new(create(connection, chain, &session, &mut delta), delta, done)
+            }
+            Self::Append(event, done) => {
+                Tried::new(append(connection, chain, &event, &mut delta), delta, done)
+            }
+            Self::Import(log, done) => {
+                Tried::new(import(connection, chain, &log, &mut delta), delta, done)
+            }
+            Self::Prune(pruning, done) => {
+                Tried::new(prune(connection, &pruning, &mut delta), delta, done)
+            }
+            // It changes nothing that anybody could miss.
+            Self::Index(done) => Tried::new(index(connection), delta, done),
+            Self::End(ending, done) => {
+                delta.wrote();
+                Tried::new(end(connection, &ending), delta, done)
+            }
+            Self::Replace(replacing, done) => {
+                delta.wrote();
+                Tried::new(replace(connection, &replacing), delta, done)
+            }
+            Self::Share(sharing, done) => {
+                delta.wrote();
+                Tried::new(share(connection, &sharing), delta, done)
+            }
         }
     }
 }
 
 impl Tried {
-    fn new<T: 'static>(result: Result<T, Error>, done: Done<T>) -> Self {
+    fn new<T: 'static>(result: Result<T, Error>, delta: Delta, done: Done<T>) -> Self {
         let error = result.as_ref().err().cloned();
         let tell = move |fault: Option<Error>| done(fault.map_or(result, Err));
-        Self { error, tell: Box::new(tell) }
+        Self { error, delta, tell: Box::new(tell) }
     }
 }
 
 #[derive(Debug)]
 struct Writing {
-    path: PathBuf,
+    files: OpenFiles,
     chain: Chain,
     /// Absent after a fault that it did not get over.
-    connection: Option<Connection>,
+    opened: Option<OpenStore>,
+    content: FileContent,
+    /// The counter as our last commit has left it.
+    counter: Option<CounterRow>,
 }
 
 /// What the thread does.
@@ -179,6 +207,7 @@ impl Writing {
                 self.write_over();
             }),
         };
+        let fault = fault.or_else(|| self.check_files().err());
         for member in tried {
             shielded(|| (member.tell)(fault.clone()));
         }
@@ -194,10 +223,14 @@ impl Writing {
         left: &mut std::vec::IntoIter<Write>,
         tried: &mut Vec<Tried>,
     ) -> Result<(), Error> {
-        let connection = match &self.connection {
-            Some(connection) => connection,
-            None => self.connection.insert(schema::connect(&self.path)?),
+        let opened = match &self.opened {
+            Some(opened) => opened,
+            None => self.opened.insert(OpenStore::reconnect(&self.files)?),
         };
+        // All of them are looked at after the commit. This one keeps most of what is lost anyway from being written.
+        let (files, stamp) = (opened.files(), opened.files().check_database()?);
+        self.content.check(files.path(), stamp, &self.chain)?;
+        let connection = &opened.connection;
         execute(connection, "BEGIN IMMEDIATE")?;
         let is_lone = left.len() == 1;
         while left.len() > 0 {
@@ -219,24 +252,49 @@ impl Writing {
         Ok(())
     }
 
-    fn commit(&self, tried: &[Tried]) -> Result<(), Error> {
-        let Some(connection) = &self.connection else { return Ok(()) };
-        let all_refused = tried.iter().all(|member| member.error.is_some());
-        execute(connection, if all_refused { "ROLLBACK" } else { "COMMIT" })
+    fn commit(&mut self, tried: &[Tried]) -> Result<(), Error> {
+        let Some(OpenStore { connection, .. }) = &self.opened else { return Ok(()) };
+        if tried.iter().all(|member| member.error.is_some()) {
+            return execute(connection, "ROLLBACK");
+        }
+        let mut delta = Delta::default();
+        tried.iter().filter(|it| it.error.is_none()).for_each(|it| delta.join(&it.delta));
+        let known = self.counter.as_ref();
+        let counter = match delta.is_empty() {
+            true => None,
+            false => counter::advance(connection, &self.chain, &delta, known)?,
+        };
+        // Somebody has written an older copy into the file.
+        if let (Some(known), Some(counter)) = (known, &counter)
+            && counter.writes() <= known.writes()
+        {
+            let why = format!("it went back from write {} while it was open", known.writes());
+            return Err(Error::Moved(why));
+        }
+        execute(connection, "COMMIT")?;
+        self.counter = counter.or(self.counter.take());
+        Ok(())
     }
 
     /// After a fault nothing of the transaction may remain. SQLite has forgotten it already, or does so now.
     fn roll_back(&mut self) {
-        self.connection = self.connection.take().filter(|connection| {
+        self.opened = self.opened.take().filter(|OpenStore { connection, .. }| {
             connection.is_autocommit() || execute(connection, "ROLLBACK").is_ok()
         });
+    }
+
+    /// What was committed to files that nobody finds any more must not be acknowledged.
+    fn check_files(&mut self) -> Result<(), Error> {
+        let Some(opened) = &self.opened else { return Ok(()) };
+        let stamp = opened.files().check()?;
+        self.content.check(opened.files().path(), stamp, &self.chain)
     }
 
     /// Where the flush of a commit failed, its pages stand whole at the end of the write-ahead log, and a process
     /// that starts after a crash would take them for good. So another write, which means nothing, goes over
     /// them. Whether that one is flushed does not matter.
     fn write_over(&mut self) {
-        if let Some(connection) = &self.connection {
+        if let Some(OpenStore { connection, .. }) = &self.opened {
             let _ =
                 execute(connection, "UPDATE settings SET value = value + 1 WHERE name = 'over'");
         }

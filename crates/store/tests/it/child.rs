@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use store::{Append, Error, Store};
+use store::{Append, Error, NewSession, Store};
 
-use crate::{append, event, histories, open, session};
+use crate::{append, assert_sound, complete, event, fill, histories, open, session};
 
 const MODE: &str = "STORE_TEST_MODE";
 const FILE: &str = "STORE_TEST_FILE";
@@ -106,8 +106,45 @@ fn run() {
                 scope.spawn(|| append_through_faults(&store, id, count, then));
             }
         }),
+        ("full-disk", []) => full_disk(store, Path::new(&path)),
         other => panic!("unknown: {other:?}"),
     }
+}
+
+/// Fills the disk that the store is on, and has sessions pruned there.
+fn full_disk(store: Store, path: &Path) {
+    let mut ids = Vec::new();
+    let stopped = (0..).find_map(|number| {
+        let id = format!("s{number}");
+        let new = NewSession { head: complete(0), ..session(&id) };
+        let body = format!("\"{}\"", "x".repeat(20_000));
+        let new = NewSession { event: event(&body), ..new };
+        match store.create_now(new) {
+            Ok(_) => ids.push(id),
+            Err(error) => return Some(error),
+        }
+        None
+    });
+    say(&format!("{stopped:?}"));
+    // To the last byte, by somebody else.
+    let mut filler = std::fs::File::create(path.with_extension("filler")).unwrap();
+    for size in [4096, 1] {
+        while filler.write_all(&vec![1; size]).is_ok() {}
+    }
+    let before = ids.len();
+    say(&format!("running {:?}", store.create_now(session("more")).is_err()));
+    drop(store);
+    // Nobody has the file open, so even its index has to be made anew.
+    let store = open(path);
+    let pruned = store.prune(u64::from(u32::MAX), before / 2).unwrap();
+    say(&format!("pruned {}", pruned == before / 2));
+    store.create_now(session("more")).unwrap();
+    fill(&store, "more", 20);
+    for id in &ids[before / 2..] {
+        assert_sound(&store, id);
+    }
+    assert_sound(&store, "more");
+    say(&format!("sound {:?} {:?}", store.counter_flaws(), store.file_flaws()));
 }
 
 fn say(line: &str) {
@@ -150,7 +187,7 @@ fn append_through_faults(store: &Store, id: &str, count: &str, then: &str) {
                 version = now;
                 say(&format!("ok {id} {version} {number}"));
             }
-            Err(Error::Unavailable(why)) => {
+            Err(Error::Unavailable(why) | Error::DiskFull(why)) => {
                 say(&format!("failed {id} {why}"));
                 if then == "die" {
                     // Without closing anything, as if killed.

@@ -2,12 +2,15 @@
 //! of them.
 
 mod documents;
+mod imports;
 mod shares;
 
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
-use store::limits::{BODY_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_MAX, QUEUE_MAX};
+use store::limits::{
+    BODY_BYTES_MAX, EVENTS_MAX, GOAL_BYTES_MAX, PAGE_BYTES_MAX, PAGE_MAX, QUEUE_MAX,
+};
 use store::{
     Append, Created, Cursor, Definition, Error, Filter, Head, Mark, NewEvent, NewSession, Status,
     Store,
@@ -16,6 +19,7 @@ use store::{
 use crate::{append, assert_sound, complete, event, fill, running, session};
 
 pub(crate) use documents::*;
+pub(crate) use imports::*;
 pub(crate) use shares::*;
 
 /// Makes a test of each function below, on a store that the factory makes and keeps alive. What stands in brackets is put
@@ -41,6 +45,7 @@ macro_rules! conformance {
             snapshots_change_nothing_but_speed
             answers_are_found_by_revision
             events_come_in_pages
+            pages_are_bounded_by_bytes
             lists_come_newest_first_in_stable_pages
             the_beginning_of_an_id_finds_its_session
             what_was_written_since_is_told
@@ -54,9 +59,19 @@ macro_rules! conformance {
             an_ended_handshake_is_remembered_for_its_time
             a_document_is_replaced_by_who_knows_it
             sessions_are_counted
+            counter_never_goes_back
             a_session_is_shared_until_it_is_not
             what_is_shared_with_somebody_is_listed
             shares_are_bounded
+            open_shares_between_two_principals_are_bounded
+            open_shares_are_bounded_for_concurrent_writers
+            complete_shares_displace_no_open_ones
+            an_imported_session_is_its_importers
+            an_imported_key_reaches_nobody
+            a_forged_log_is_refused_with_its_place
+            a_forged_decision_counts_as_unverified
+            a_copy_from_a_file_shows_nothing_of_the_session_that_it_names
+            wild_numbers_in_a_log_end_a_summary
         }
     };
     ($how:tt $factory:expr; $($name:ident)*) => {
@@ -224,6 +239,58 @@ pub(crate) fn events_come_in_pages(store: Store) {
     assert_eq!(versions(0, 1), [1]);
     assert_eq!(versions(13, 5), [0; 0]);
     assert_eq!(versions(u64::MAX, usize::MAX), [0; 0]);
+}
+
+pub(crate) fn pages_are_bounded_by_bytes(store: Store) {
+    const COUNT: u64 = 20;
+    store.create_now(session("a")).unwrap();
+    for expected in 1..=COUNT {
+        // One is larger than a page.
+        let length = if expected == 10 { PAGE_BYTES_MAX + 1 } else { PAGE_BYTES_MAX / 3 };
+        let body = event(&format!("\"{}\"", "x".repeat(length)));
+        store.append_now(Append { event: body, ..append("a", expected) }).unwrap();
+    }
+    let mut versions = Vec::new();
+    while versions.len() as u64 <= COUNT {
+        let page = store.events("a", versions.len() as u64 + 1, PAGE_MAX).unwrap();
+        let bytes: usize = page.iter().map(|event| event.body.len()).sum();
+        assert!(bytes <= PAGE_BYTES_MAX || page.len() == 1, "{} events, {bytes} bytes", page.len());
+        assert!(!page.is_empty(), "after {versions:?}");
+        versions.extend(page.iter().map(|event| event.version));
+    }
+    assert_eq!(versions, (1..=COUNT + 1).collect::<Vec<_>>());
+    let log = store.load("a").unwrap().unwrap();
+    let bytes: usize = log.events.iter().map(|event| event.body.len()).sum();
+    assert!(log.is_cut && bytes <= PAGE_BYTES_MAX, "{} events, {bytes} bytes", log.events.len());
+    assert_eq!(log.meta.version, COUNT + 1);
+    assert_sound(&store, "a");
+    assert_eq!(store.export("a").unwrap().events.len() as u64, COUNT + 1);
+}
+
+pub(crate) fn counter_never_goes_back(store: Store) {
+    let mut last = 0;
+    let mut advanced = |what: &str| {
+        store.checkpoint().unwrap();
+        let count = store.counter().unwrap().unwrap().count;
+        assert!(count > last, "{what}: {last}, then {count}");
+        last = count;
+        assert_eq!(store.counter_flaws(), Ok(vec![]), "{what}");
+    };
+    store.create_now(session("a")).unwrap();
+    advanced("a start");
+    store.append_now(append("a", 1)).unwrap();
+    advanced("an append");
+    store.append_now(Append { head: complete(2), ..append("a", 2) }).unwrap();
+    advanced("an end");
+    store.append_now(append("a", 1)).unwrap_err();
+    assert_eq!(store.prune(u64::from(u32::MAX), 10), Ok(1));
+    store.create_now(session("b")).unwrap();
+    advanced("pruning");
+    let log = store.export("b").unwrap();
+    let other = store.export("b").unwrap();
+    assert_eq!(log.seal, other.seal);
+    store.checkpoint().unwrap();
+    assert_eq!(store.counter().unwrap().unwrap().count, last, "reading counts nothing");
 }
 
 pub(crate) fn lists_come_newest_first_in_stable_pages(store: Store) {

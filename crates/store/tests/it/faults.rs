@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::child::Child;
-use crate::{assert_sound, open, session};
+use crate::{assert_sound, events, open, session};
 
 const TRIES: usize = 120;
 /// Enough for the log to be carried over into the file.
@@ -118,6 +118,34 @@ fn a_file_that_cannot_grow() {
     check(&path, &["a"], &said);
 }
 
+/// A file system of its own that is really full.
+#[cfg(target_os = "linux")]
+#[test]
+fn pruning_works_on_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = folder.path().join("disk");
+    std::fs::create_dir(&mount).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=24m none '{}' || exit 9; exec \"$0\" \"$@\"",
+        mount.display()
+    );
+    let namespace = ["unshare", "--map-root-user", "--mount", "sh", "-c"];
+    let can_mount = Command::new(namespace[0])
+        .args(&namespace[1..])
+        .args([&script, "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        println!("left out: file systems cannot be mounted here");
+        return;
+    }
+    let program: Vec<&str> = namespace.into_iter().chain([&*script]).collect();
+    let said = Child::start_under(&program, "full-disk", &mount.join("sessions.db"), &[]).lines();
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(said[0].starts_with("Some(DiskFull("), "{said:?}");
+    assert_eq!(said[1..], ["running true", "pruned true", "sound Ok([]) Ok([])"]);
+}
+
 fn prepare(ids: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder.path().join("sessions.db"));
@@ -135,7 +163,7 @@ fn check(path: &Path, ids: &[&str], said: &[String]) {
         let acknowledged = said.iter().filter_map(|line| line.strip_prefix(&*prefix));
         let acknowledged: Vec<&str> = acknowledged.collect();
         assert!(!acknowledged.is_empty());
-        let events = store.load(id).unwrap().unwrap().events;
+        let events = events(&store, id);
         assert_eq!(events.len(), acknowledged.len() + 1, "{id}");
         for (event, line) in events[1..].iter().zip(&acknowledged) {
             let (version, number) = line.split_once(' ').unwrap();

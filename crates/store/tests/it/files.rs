@@ -46,7 +46,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let error = Store::open(&path, Some(Key::new(KEY))).unwrap_err();
-    assert_eq!(error, Error::Newer { found: 99, known: 3 });
+    assert_eq!(error, Error::Newer { found: 99, known: 4 });
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -58,8 +58,8 @@ fn an_older_format_is_brought_up_to_date() {
     let store = open(&path);
     store.create_now(session("a")).unwrap();
     drop(store);
-    let older =
-        "DROP TABLE ended; DROP TABLE shares; DROP TABLE documents; PRAGMA user_version = 1";
+    let older = "DROP TABLE ended; DROP TABLE shares; DROP TABLE documents; DROP TABLE counter; DROP INDEX events_imported;
+        PRAGMA user_version = 1";
     Connection::open(&path).unwrap().execute_batch(older).unwrap();
     let store = open(&path);
     assert_sound(&store, "a");
@@ -69,6 +69,8 @@ fn an_older_format_is_brought_up_to_date() {
     assert_eq!(open(&path).has_ended(&[1; 16]), Ok(true), "every store of the file knows");
     assert_eq!(store.share("a", "bob", true), Ok(()));
     assert_eq!(open(&path).is_shared("a", "bob"), Ok(true));
+    assert_eq!(store.counter_flaws(), Ok(vec![]), "what was there already is counted");
+    assert_eq!(store.counter().unwrap().unwrap().count, 3, "an append, a handshake and a share");
     let made = |name: &str| {
         let connection = Connection::open(folder.path().join(name)).unwrap();
         let sql =

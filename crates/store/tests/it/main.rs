@@ -3,13 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "a test may say what it left out")]
 
+mod backups;
 mod child;
 mod conformance;
+mod counting;
 mod crash;
 mod faults;
 mod figures;
 mod files;
+mod forging;
 mod histories;
+mod moved;
 mod postgres;
 mod sessions;
 mod sqlite;
@@ -18,7 +22,11 @@ mod travel;
 
 use std::path::Path;
 
-use store::{Address, Append, Definition, Head, Key, NewEvent, NewSession, Status, Store, Version};
+use store::limits::PAGE_MAX;
+use store::{
+    Address, Adoption, Append, Definition, Event, Head, Key, NewEvent, NewSession, Status, Store,
+    Version,
+};
 
 const KEY: [u8; 32] = [7; 32];
 
@@ -69,14 +77,33 @@ fn append(session: &str, expected: Version) -> Append {
         event: NewEvent { revision: Some(expected), ..event(&format!("{{\"n\":{expected}}}")) },
         head: running(expected),
         snapshot: None,
+        is_reopened: false,
         time: 1_000 + expected,
     }
+}
+
+/// By which a log becomes Bea's.
+fn adoption() -> Adoption {
+    let event = NewEvent { kind: "imported".to_owned(), ..event("{}") };
+    Adoption { owner: "bea".to_owned(), event, time: 9_000 }
 }
 
 /// Adds events until the session has this version.
 fn fill(store: &Store, session: &str, version: Version) {
     for expected in store.meta(session).unwrap().unwrap().version..version {
         store.append_now(append(session, expected)).unwrap();
+    }
+}
+
+/// All events of a session, page by page.
+fn events(store: &Store, session: &str) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let page = store.events(session, events.len() as u64 + 1, PAGE_MAX).unwrap();
+        if page.is_empty() {
+            return events;
+        }
+        events.extend(page);
     }
 }
 

@@ -1,14 +1,16 @@
 //! Sessions as agents meet them: nobody skips, nobody loses an update, a repeated call gets its answer again, and
 //! all of it also after the process was started anew.
 
+mod large_logs;
+mod loop_gates;
 mod ways;
 
 use std::sync::Arc;
 
 use engine::{Channel, Checker, Decision, Refusal, Submission};
 use serde_json::json;
-use store::sessions::{Error, NewIds, Sessions, Start, Verdict};
-use store::{Key, Store};
+use store::sessions::{Error, Importer, NewIds, Sessions, Start, Verdict};
+use store::{ExportedLog, ImportFile, Key, Store};
 use workflow::{Context, Format, Scrutiny, Workflow, read};
 
 fn workflow() -> Workflow {
@@ -385,25 +387,31 @@ fn who_does_not_wait_is_told() {
     assert_eq!(place(&sessions, "s1"), (3, Some("send".to_owned()), false));
 }
 
+fn import(world: &World, log: &ExportedLog) -> Result<(), Error> {
+    let file = ImportFile::read(&log.to_text().unwrap()).unwrap();
+    let importer = Importer { owner: "you".to_owned(), time: u64::from(u32::MAX) << 10 };
+    world.sessions().import(&file, &importer).map(drop)
+}
+
 #[test]
 fn a_session_travels_and_is_doubted() {
     let world = World::new();
     let sessions = world.sessions();
     sessions.start(&workflow(), start("s1")).unwrap();
     sessions.advance("s1", 0, &submission("write", "Dear Ada Lovelace"), 2).unwrap();
-    assert_eq!(sessions.verify("s1").unwrap(), Vec::<String>::new());
+    assert_eq!(sessions.verify("s1").unwrap().flaws, Vec::<String>::new());
     let log = sessions.store().export("s1").unwrap();
     let elsewhere = World::new();
-    elsewhere.sessions().import(&log).unwrap();
+    import(&elsewhere, &log).unwrap();
     assert_eq!(place(&elsewhere.sessions(), "s1"), place(&sessions, "s1"));
-    let found = elsewhere.sessions().store().search("lovelace", Some("me"), 10).unwrap();
+    let found = elsewhere.sessions().store().search("lovelace", Some("you"), 10).unwrap();
     assert_eq!(found.len(), 1);
     let mut odd = log.clone();
     odd.head.step = Some("file".to_owned());
-    assert!(World::new().sessions().import(&odd).is_err());
+    assert!(import(&World::new(), &odd).is_err());
     let mut odd = log;
     odd.definition.text = odd.definition.text.replace("true", "false");
-    assert!(World::new().sessions().import(&odd).is_err(), "its hash is that of another text");
+    assert!(import(&World::new(), &odd).is_err(), "its hash is that of another text");
 }
 
 /// Logs of every version that ever wrote one. They are never changed, and must always mean the same.
@@ -418,17 +426,21 @@ fn old_sessions_are_replayed_and_go_on() {
     for (text, revision, step) in OLD {
         let log: store::ExportedLog = serde_json::from_str(text).unwrap();
         let world = World::new();
-        world.sessions().import(&log).unwrap();
+        import(&world, &log).unwrap();
         let sessions = world.sessions();
         let id = &log.session.id;
-        assert_eq!(sessions.verify(id).unwrap(), Vec::<String>::new());
+        assert_eq!(sessions.verify(id).unwrap().flaws, Vec::<String>::new());
         let session = sessions.open(id).unwrap();
         assert_eq!((session.state.revision, session.state.step.as_deref()), (*revision, *step));
         assert!(engine::view(&session.workflow, &session.state).is_ok());
         assert_eq!(session.state.strict, text.contains("\"strict\": true"));
-        let again = sessions.store().export(id).unwrap();
-        let (again, then) = (json!(again), json!(log));
-        assert_eq!(again, then, "and out again it is the same");
+        let again = json!(sessions.store().export(id).unwrap());
+        let bodies = |log: &serde_json::Value| {
+            let events = log["events"].as_array().unwrap();
+            events.iter().map(|event| event["body"].clone()).collect::<Vec<_>>()
+        };
+        let (again, then) = (bodies(&again), bodies(&json!(log)));
+        assert_eq!(again[..then.len()], then, "and out again it is the same");
         if let Some(step) = step {
             let output = submission(step, "three beds");
             assert_eq!(
@@ -440,4 +452,25 @@ fn old_sessions_are_replayed_and_go_on() {
             sessions.rewind(id, *revision, "report", "once more", 9).unwrap();
         }
     }
+}
+
+#[test]
+fn rewind_that_reopens_a_session_counts_its_shares() {
+    let world = World::new();
+    let sessions = world.sessions();
+    let shared = |id: &str| Start { shared_with: vec!["bob".to_owned()], ..start(id) };
+    sessions.start(&workflow(), shared("done")).unwrap();
+    sessions.advance("done", 0, &submission("write", "Dear Ada"), 2).unwrap();
+    sessions.advance("done", 1, &submission("send", "by post"), 3).unwrap();
+    sessions.approve("done", 3, &decision(None), 4).unwrap();
+    sessions.advance("done", 2, &submission("file", "filed"), 5).unwrap();
+    for number in 0..store::limits::OPEN_SHARES_MAX {
+        sessions.start(&workflow(), shared(&format!("open-{number}"))).unwrap();
+    }
+    let rewind = || sessions.rewind("done", 3, "file", "once more", 6);
+    let too_many = store::Error::TooManyOpenShares { principal: "bob".to_owned() };
+    assert!(matches!(rewind(), Err(Error::Store(error)) if error == too_many));
+    assert_eq!(place(&sessions, "done"), (3, None, false));
+    sessions.store().share("open-0", "bob", false).unwrap();
+    assert_eq!(rewind().unwrap().state.step.as_deref(), Some("file"));
 }

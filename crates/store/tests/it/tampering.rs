@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use store::{Append, Error, Flaw, NewEvent, Store};
 use tempfile::TempDir;
 
-use crate::{KEY, append, assert_sound, event, fill, open, session};
+use crate::{KEY, adoption, append, assert_sound, event, fill, open, session};
 
 /// A store with one session of ten events, closed.
 fn prepare() -> (TempDir, PathBuf) {
@@ -187,7 +187,7 @@ fn a_chain_made_without_the_key_is_found() {
     let log = open(&path).export("a").unwrap();
     let forged = folder.path().join("forged.db");
     let store = store::Store::open(&forged, None).unwrap();
-    store.import(&log, &|_| None).unwrap();
+    store.import(&log, &adoption(), &|_| None).unwrap();
     assert_sound(&store, "a");
     drop(store);
     let connection = Connection::open(&forged).unwrap();
@@ -199,5 +199,5 @@ fn a_chain_made_without_the_key_is_found() {
     connection.execute("UPDATE settings SET value = ?1 WHERE name = 'key'", [key]).unwrap();
     drop((connection, real));
     let flaws = flaws(&forged);
-    assert_eq!((flaws[0], flaws.len()), (Flaw::Start, 12));
+    assert_eq!((flaws[0], flaws.len()), (Flaw::Start, 13));
 }

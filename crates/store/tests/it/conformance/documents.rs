@@ -1,7 +1,7 @@
 //! What processes share besides sessions, and how many of those there are.
 
 use store::limits::DOCUMENT_BYTES_MAX;
-use store::{Append, Counts, Document, Error, Head, Status, Store};
+use store::{Append, Counts, Document, Error, Head, Status, Store, Usage};
 
 use crate::{append, complete, running, session};
 
@@ -29,4 +29,11 @@ pub(crate) fn sessions_are_counted(store: Store) {
     let waiting = Head { status: Status::Waiting, ..running(1) };
     store.append_now(Append { head: waiting, ..append("b", 1) }).unwrap();
     assert_eq!(store.counts(), Ok(Counts { running: 2, waiting: 1, complete: 1 }));
+    let usage = store.usage("ann").unwrap();
+    assert_eq!(usage.open_sessions, 3);
+    let logs = ["a", "b", "c", "d"].map(|id| store.load(id).unwrap().unwrap());
+    let bytes: u64 =
+        logs.iter().flat_map(|log| &log.events).map(|event| event.body.len() as u64).sum();
+    assert_eq!(usage.stored_bytes, bytes);
+    assert_eq!(store.usage("bob"), Ok(Usage::default()));
 }

@@ -1,6 +1,8 @@
 //! Whom sessions are shared with.
 
-use store::limits::{PRINCIPAL_BYTES_MAX, SHARES_MAX};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use store::limits::{OPEN_SHARES_MAX, PAGE_MAX, PRINCIPAL_BYTES_MAX, SHARES_MAX};
 use store::{Append, Created, Error, NewSession, Status, Store};
 
 use crate::{append, assert_sound, complete, session};
@@ -97,4 +99,81 @@ pub(crate) fn shares_are_bounded(store: Store) {
     let owner = NewSession { owner: long.clone(), ..session("c") };
     assert_eq!(store.create_now(owner), Ok(Created::New));
     assert_eq!(store.meta("c").unwrap().unwrap().owner, long);
+}
+
+pub(crate) fn open_shares_between_two_principals_are_bounded(store: Store) {
+    let with = |id: String, owner: &str| NewSession {
+        owner: owner.to_owned(),
+        shared_with: vec!["bob".to_owned()],
+        ..session(&id)
+    };
+    for number in 0..OPEN_SHARES_MAX {
+        store.create_now(with(format!("s{number}"), "ann")).unwrap();
+    }
+    let too_many = Error::TooManyOpenShares { principal: "bob".to_owned() };
+    assert_eq!(store.create_now(with("one-more".to_owned(), "ann")), Err(too_many.clone()));
+    assert_eq!(store.meta("one-more"), Ok(None), "nothing of it was begun");
+    store.create_now(session("one-more")).unwrap();
+    assert_eq!(store.share("one-more", "bob", true), Err(too_many.clone()));
+    assert_eq!(store.shares("one-more"), Ok(Vec::new()));
+    assert_eq!(store.share("s0", "bob", true), Ok(()), "it is one of them");
+
+    // Others share with him, and she with others and with herself.
+    assert_eq!(store.create_now(with("of-eve".to_owned(), "eve")), Ok(Created::New));
+    assert_eq!(store.share("one-more", "eve", true), Ok(()));
+    for number in 0..=OPEN_SHARES_MAX {
+        let shared_with = vec!["ann".to_owned()];
+        store.create_now(NewSession { shared_with, ..session(&format!("own{number}")) }).unwrap();
+    }
+
+    // One that is complete, or is shared no more, makes room.
+    store.append_now(Append { head: complete(1), ..append("s0", 1) }).unwrap();
+    assert_eq!(store.share("one-more", "bob", true), Ok(()));
+    store.share("s1", "bob", false).unwrap();
+    assert_eq!(store.create_now(with("last".to_owned(), "ann")), Ok(Created::New));
+    assert_eq!(store.share("s1", "bob", true), Err(too_many.clone()));
+
+    // One that is open again counts again.
+    let reopened = || Append { is_reopened: true, ..append("s0", 2) };
+    assert_eq!(store.append_now(reopened()), Err(too_many));
+    assert_eq!(store.meta("s0").unwrap().unwrap().head.status, Status::Complete);
+    store.share("s2", "bob", false).unwrap();
+    assert_eq!(store.append_now(reopened()), Ok(3));
+    assert_sound(&store, "s0");
+}
+
+pub(crate) fn open_shares_are_bounded_for_concurrent_writers(store: Store) {
+    const WRITERS: usize = 4;
+    let shared = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, shared) = (&store, &shared);
+            scope.spawn(move || {
+                for number in 0..OPEN_SHARES_MAX / 2 {
+                    let id = format!("w{writer}-{number}");
+                    let is_shared = if number % 2 == 0 {
+                        let shared_with = vec!["bob".to_owned()];
+                        store.create_now(NewSession { shared_with, ..session(&id) }).is_ok()
+                    } else {
+                        store.create_now(session(&id)).unwrap();
+                        store.share(&id, "bob", true).is_ok()
+                    };
+                    shared.fetch_add(usize::from(is_shared), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(shared.into_inner(), OPEN_SHARES_MAX);
+    assert_eq!(store.shared_with("bob", &[], 100).unwrap().len(), OPEN_SHARES_MAX);
+}
+
+pub(crate) fn complete_shares_displace_no_open_ones(store: Store) {
+    let with = |id: String| NewSession { shared_with: vec!["bob".to_owned()], ..session(&id) };
+    store.create_now(with("open".to_owned())).unwrap();
+    for number in 0..=PAGE_MAX {
+        let new = NewSession { head: complete(0), ..with(format!("c{number}")) };
+        store.create(new, Box::new(|created| assert_eq!(created, Ok(Created::New))));
+    }
+    let found = store.shared_with("bob", &[Status::Running, Status::Waiting], 10).unwrap();
+    assert_eq!(found.iter().map(|meta| &*meta.id).collect::<Vec<_>>(), ["open"]);
 }

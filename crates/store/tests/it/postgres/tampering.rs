@@ -79,3 +79,41 @@ fn what_was_changed_is_not_gone_on_from() {
         }
     }
 }
+
+#[test]
+#[ignore = "needs PostgreSQL: cargo xtask test"]
+fn forged_or_set_back_checkpoint_is_noticed() {
+    let (store, database) = sample();
+    let run = |sql: &str| {
+        database.query(&format!("SET search_path = workflowlookup; {sql}")).unwrap();
+    };
+    assert_eq!(store.counter(), Ok(None), "nothing was counted yet");
+    store.checkpoint().unwrap();
+    let first = store.counter().unwrap().unwrap();
+    run("CREATE TABLE older AS SELECT * FROM checkpoint");
+    store.append_now(append("a", 10)).unwrap();
+    store.checkpoint().unwrap();
+    let second = store.counter().unwrap().unwrap();
+    assert_eq!((second.store.clone(), second.count), (first.store.clone(), first.count + 1));
+    assert_eq!(store.counter_flaws(), Ok(vec![]));
+
+    run("SELECT setval('events_id_seq', 3)");
+    let flaws = store.counter_flaws().unwrap();
+    assert_eq!(flaws, ["it ends at event 3 and was sealed with event 11"]);
+    run("SELECT setval('events_id_seq', 11)");
+    assert_eq!(store.counter_flaws(), Ok(vec![]));
+
+    run(
+        "UPDATE checkpoint SET (number, position, seal) = (SELECT number, position, seal FROM older)",
+    );
+    assert_eq!(
+        store.counter(),
+        Ok(Some(first)),
+        "an older one is sound, and the anchor knows better"
+    );
+    run("UPDATE checkpoint SET number = number + 5");
+    assert!(matches!(store.counter(), Err(Error::Damaged(_))));
+    store.checkpoint().unwrap();
+    let flaws = store.counter_flaws().unwrap();
+    assert_eq!(flaws, ["the checkpoint of the store was changed"], "it is not sealed again");
+}

@@ -3,7 +3,7 @@
 use store::{Append, NewEvent, NewSession, Store};
 
 use super::prepare;
-use crate::{append, assert_sound, complete, event, fill, open, session};
+use crate::{adoption, append, assert_sound, complete, event, fill, open, session};
 
 #[test]
 #[ignore = "needs PostgreSQL: cargo xtask test"]
@@ -21,14 +21,19 @@ fn a_log_travels_to_and_fro() {
     let back = open(&folder.path().join("back.db"));
     let moved = |from: &Store, to: &Store| {
         let log = from.export("a").unwrap();
-        to.import(&log, &|event| event.body.contains("text").then(|| "needle".to_owned())).unwrap();
+        let search =
+            |event: &store::Event| event.body.contains("text").then(|| "needle".to_owned());
+        to.import(&log, &adoption(), &search).unwrap();
         assert_sound(to, "a");
-        assert_eq!(to.meta("a"), from.meta("a"));
-        assert_eq!(to.search("needle", Some("ann"), 5).unwrap().len(), 1);
+        let (before, after) = (from.meta("a").unwrap().unwrap(), to.meta("a").unwrap().unwrap());
+        assert_eq!((after.version, after.head), (before.version + 1, before.head));
+        assert!(after.is_imported && after.key.is_none() && after.owner == "bea");
+        assert_eq!(to.search("needle", Some("bea"), 5).unwrap().len(), 1);
         assert_eq!(to.search("cellar", None, 5).unwrap().len(), 1);
-        assert_eq!(to.import(&log, &|_| None), Err(store::Error::Exists));
-        log.to_text().unwrap()
+        assert_eq!(to.import(&log, &adoption(), &|_| None), Err(store::Error::Exists));
     };
-    assert_eq!(moved(&here, &there), moved(&there, &back));
-    assert_eq!(there.append_now(append("a", 1_201)), Ok(1_202));
+    moved(&here, &there);
+    moved(&there, &back);
+    assert_eq!(there.events("a", 1, 1_000), here.events("a", 1, 1_000));
+    assert_eq!(there.append_now(append("a", 1_202)), Ok(1_203));
 }

@@ -67,7 +67,7 @@ proptest! {
             let step = STEPS.get(at).map(|step| (*step).to_owned());
             prop_assert_eq!(place(&sessions, "s1"), (revision, step, is_waiting));
         }
-        prop_assert_eq!(sessions.verify("s1").unwrap(), Vec::<String>::new());
+        prop_assert_eq!(sessions.verify("s1").unwrap().flaws, Vec::<String>::new());
         prop_assert_eq!(place(&world.sessions(), "s1"), place(&sessions, "s1"));
     }
 }

@@ -1,0 +1,389 @@
+//! Importing a session: every event of the file is decided again, as if it were happening, under the rules number of the
+//! session. Its kind and the position that it leads to are compared, never its wording. What the engine cannot decide is
+//! taken as it is and counted as unverified: people's decisions, and the beginning of a copy, whose original is not in the
+//! file. Every size and number is bounded, and nothing here recurses.
+
+use engine::{
+    Budget, Checker, Command, Decision, Event, ImportOrigin, Origin, Place, REASON_BYTES_MAX,
+    State, Submission, check_state, decide,
+};
+use sha2::{Digest as _, Sha256};
+use workflow::{Format, Scrutiny, Workflow, read, read_trusted};
+
+use super::history::ELSEWHERE;
+use super::stored::{
+    check_criteria, content_hash, head, json, kind, new_event, read_event, searched,
+};
+use super::{Error, Sessions};
+use crate::export::{ExportedEvent, ExportedHead, ExportedLog};
+use crate::import::{Adoption, ImportFile};
+use crate::limits::{
+    EVENTS_MAX, ID_BYTES_MAX, IMPORT_AHEAD_MAX_MS, IMPORT_STEPS_MAX, PRINCIPAL_BYTES_MAX,
+};
+use crate::model::{Head, Version};
+
+/// Who takes a session in, and when.
+#[derive(Debug, Clone)]
+pub struct Importer {
+    /// The owner from then on, whoever it was before.
+    pub owner: String,
+    pub time: u64,
+}
+
+/// Where a file says something else than what would have happened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why} (at `{pointer}`)")]
+pub struct Mismatch {
+    /// A JSON pointer into the file.
+    pub pointer: String,
+    pub why: String,
+}
+
+impl Mismatch {
+    fn at(pointer: &str, why: impl Into<String>) -> Self {
+        Self { pointer: pointer.to_owned(), why: why.into() }
+    }
+}
+
+impl Sessions {
+    /// Takes in an exported session. It belongs to the importer from then on; the key that it was started with, and with
+    /// whom it was shared, are left behind. Says where it came from.
+    pub fn import(&self, file: &ImportFile, importer: &Importer) -> Result<ImportOrigin, Error> {
+        let log = &file.log;
+        // Before anything is computed.
+        if log.events.len() as Version >= EVENTS_MAX {
+            return Err(crate::Error::TooMany { max: EVENTS_MAX }.into());
+        }
+        let (state, unverified) = self.redecide(log, importer.time).map_err(Error::Mismatch)?;
+        let ExportedHead { status, step, revision, .. } = &log.head;
+        let given = Head { status: *status, step: step.clone(), revision: *revision };
+        if head(&state) != given {
+            return Err(Error::Mismatch(Mismatch::at("/head", ELSEWHERE)));
+        }
+        let origin = ImportOrigin {
+            session: log.session.id.clone(),
+            owner: log.session.owner.clone(),
+            digest: file.digest.clone(),
+            unverified,
+        };
+        let event = new_event(&Event::Imported { origin: origin.clone() }, None)?;
+        let adoption = Adoption { owner: importer.owner.clone(), event, time: importer.time };
+        let search = |event: &crate::Event| searched(&read_event(&event.body).ok()?);
+        self.store.import(log, &adoption, &search)?;
+        Ok(origin)
+    }
+
+    /// The state that the events of a log lead to, and how many of them are unverified.
+    fn redecide(&self, log: &ExportedLog, now: u64) -> Result<(State, u64), Mismatch> {
+        let workflow = definition(log)?;
+        let latest = now.saturating_add(IMPORT_AHEAD_MAX_MS);
+        if log.session.created > latest {
+            return Err(Mismatch::at("/session/created", "it lies in the future"));
+        }
+        let is_rewound = log.events.iter().any(|event| event.kind == "rewound");
+        let mut replay = Replay {
+            workflow: &workflow,
+            checker: &self.checker,
+            state: None,
+            arrivals: Vec::new(),
+            is_rewound,
+            unverified: 0,
+            steps: 0,
+        };
+        for (version, exported) in (1..).zip(&log.events) {
+            let pointer = format!("/events/{}", version - 1);
+            if exported.time > latest {
+                return Err(Mismatch::at(&format!("{pointer}/time"), "it lies in the future"));
+            }
+            replay.take(version, exported).map_err(|Mismatch { pointer: inner, why }| {
+                Mismatch { pointer: pointer + &inner, why: format!("event {version}: {why}") }
+            })?;
+        }
+        let Replay { state, unverified, .. } = replay;
+        let state = state.ok_or_else(|| Mismatch::at("/events", "there are none"))?;
+        if state.goal.as_deref().unwrap_or_default() != log.session.goal {
+            return Err(Mismatch::at("/session/goal", "the session started with another goal"));
+        }
+        if state.workflow_id != log.session.workflow {
+            return Err(Mismatch::at("/session/workflow", "the session follows another workflow"));
+        }
+        Ok((state, unverified))
+    }
+}
+
+/// The definition, if a new session could be started with it.
+fn definition(log: &ExportedLog) -> Result<Workflow, Mismatch> {
+    let at = |why: String| Mismatch::at("/definition/text", why);
+    let text = &log.definition.text;
+    if content_hash(text) != log.definition.hash {
+        let why = "the definition is not the one that the session began with";
+        return Err(Mismatch::at("/definition/hash", why));
+    }
+    let reading = read(text.as_bytes(), Format::Json, Scrutiny::Syntax);
+    let Some(workflow) = reading.workflow else {
+        let error = reading.findings.iter().find(|finding| finding.is_error());
+        let (place, why) = match error {
+            Some(finding) => (&*finding.pointer, finding.message.to_string()),
+            None => ("", "it cannot be read".to_owned()),
+        };
+        return Err(at(format!("no session can be started with this definition: {why} ({place})")));
+    };
+    check_criteria(&workflow).map_err(|refusal| at(refusal.to_string()))?;
+    // What the session goes on with is read without the rules, and must be the same.
+    match read_trusted(text, Format::Json) {
+        Some(trusted) if trusted == workflow => Ok(workflow),
+        _ => Err(at("the definition is not written as a session keeps it".to_owned())),
+    }
+}
+
+struct Replay<'a> {
+    workflow: &'a Workflow,
+    checker: &'a Checker,
+    /// None before the first event.
+    state: Option<State>,
+    /// Where the session can go back to: what was superseded does not count.
+    arrivals: Vec<Arrival>,
+    /// Somebody goes back somewhere in the log.
+    is_rewound: bool,
+    unverified: u64,
+    /// What deciding the events has cost so far.
+    steps: u64,
+}
+
+/// An event after which a step was current.
+struct Arrival {
+    version: Version,
+    step: String,
+    /// Of the context and the position: copies of all of them could be large.
+    digest: [u8; 32],
+}
+
+impl Replay<'_> {
+    fn take(&mut self, version: Version, exported: &ExportedEvent) -> Result<(), Mismatch> {
+        let body = exported.body.get();
+        let event = read_event(body).map_err(|error| Mismatch::at("/body", error.to_string()))?;
+        if exported.kind != kind(&event) {
+            let why =
+                format!("its kind is `{}`, and its body is `{}`", exported.kind, kind(&event));
+            return Err(Mismatch::at("/kind", why));
+        }
+        let revision = match &event {
+            Event::Started { .. } | Event::Imported { .. } => None,
+            _ => self.state.as_ref().map(|state| state.revision),
+        };
+        if exported.revision != revision {
+            return Err(Mismatch::at("/revision", "the session was at another revision"));
+        }
+        if exported.digest.is_some() {
+            return Err(Mismatch::at("/digest", "events of sessions have none"));
+        }
+        let state = match self.state.take() {
+            None => self.begin(&event)?,
+            Some(state) => self.step(state, version, &event)?,
+        };
+        if is_arrival(&event)
+            && self.is_rewound
+            && let Some(step) = state.step.clone()
+        {
+            let digest = digest(&state);
+            self.arrivals.push(Arrival { version, step, digest });
+        }
+        self.state = Some(state);
+        Ok(())
+    }
+
+    fn begin(&mut self, event: &Event) -> Result<State, Mismatch> {
+        let Event::Started { rules, goal, context, forked_from, gated, strict, imported, .. } =
+            event
+        else {
+            return Err(Mismatch::at("/body/type", "a session begins with `started`"));
+        };
+        if !rules.is_known() {
+            let why = format!("this program does not know the rules {rules}; use a newer one");
+            return Err(Mismatch::at("/body/rules", why));
+        }
+        let mut state = State::default();
+        state.apply(event);
+        if let Some(origin) = forked_from {
+            check_origin(origin)?;
+            imported.as_ref().map_or(Ok(()), |origin| check_import(origin, EVENTS_MAX))?;
+            check_state(self.workflow, &state, &Budget::for_call())
+                .map_err(|refusal| Mismatch::at("/body/place", refusal.to_string()))?;
+            self.unverified += 1;
+            return Ok(state);
+        }
+        if imported.is_some() || !gated.is_empty() {
+            return Err(Mismatch::at("/body", "only a copy brings gates or an import with it"));
+        }
+        let command = Command::Start {
+            goal: goal.clone(),
+            context: context.clone(),
+            strict: *strict,
+            rules: *rules,
+        };
+        self.compare(None, command, event)?;
+        Ok(state)
+    }
+
+    fn step(
+        &mut self,
+        mut state: State,
+        version: Version,
+        event: &Event,
+    ) -> Result<State, Mismatch> {
+        let advance = |submission: &Submission| Command::Advance {
+            revision: state.revision,
+            submission: submission.clone(),
+        };
+        let decision = |decision: &Decision| match decision.who.len() > PRINCIPAL_BYTES_MAX {
+            true => Err(Mismatch::at("/body/decision/who", "it is too long")),
+            false => Ok(decision.clone()),
+        };
+        match event {
+            Event::Started { .. } => {
+                return Err(Mismatch::at("/body/type", "the session has begun already"));
+            }
+            Event::Accepted { submission, .. }
+            | Event::Returned { submission, .. }
+            | Event::Submitted { submission } => {
+                self.compare(Some(&state), advance(submission), event)?;
+            }
+            Event::Approved { decision: made, .. } | Event::LoopApproved { decision: made } => {
+                self.compare(Some(&state), Command::Approve(decision(made)?), event)?;
+                self.unverified += 1;
+            }
+            Event::Declined { decision: made } | Event::LoopDeclined { decision: made } => {
+                self.compare(Some(&state), Command::Decline(decision(made)?), event)?;
+                self.unverified += 1;
+            }
+            Event::Rewound { reason, version: to, place, .. } => {
+                self.rewind(reason, *to, place)?;
+            }
+            Event::Imported { origin } => check_import(origin, version)?,
+        }
+        state.apply(event);
+        if let Event::Rewound { .. } = event
+            && self.arrivals.last().is_none_or(|arrival| arrival.digest != digest(&state))
+        {
+            let why = "the session did not stand there when it came to the step";
+            return Err(Mismatch::at("/body/place", why));
+        }
+        Ok(state)
+    }
+
+    /// Finds where the session goes back to, and forgets what that supersedes.
+    fn rewind(&mut self, reason: &str, to: Version, place: &Place) -> Result<(), Mismatch> {
+        if reason.len() > REASON_BYTES_MAX {
+            return Err(Mismatch::at("/body/reason", "it is too long"));
+        }
+        let step = place.step.as_deref().unwrap_or_default();
+        let last = self.arrivals.iter().rposition(|arrival| arrival.step == step);
+        match last.filter(|at| self.arrivals[*at].version == to) {
+            Some(at) => {
+                self.arrivals.truncate(at + 1);
+                Ok(())
+            }
+            None => {
+                let why =
+                    format!("after event {to} the session did not come to step `{step}` last");
+                Err(Mismatch::at("/body/version", why))
+            }
+        }
+    }
+
+    /// Decides, and compares the kind of the event and the position that it leads to.
+    fn compare(
+        &mut self,
+        state: Option<&State>,
+        command: Command<'_>,
+        event: &Event,
+    ) -> Result<(), Mismatch> {
+        let budget = Budget::for_call();
+        let decided = decide(self.workflow, self.checker, state, command, &budget);
+        self.steps = self.steps.saturating_add(budget.steps());
+        if self.steps > IMPORT_STEPS_MAX {
+            let why = "to decide it again, and all before it, takes more work than an import may";
+            return Err(Mismatch::at("/body", why));
+        }
+        let decided = decided
+            .map_err(|refusal| Mismatch::at("/body", format!("it is refused: {refusal}")))?;
+        let Some(decided) = decided else {
+            return Err(Mismatch::at("/body", "it changes nothing, and is no event"));
+        };
+        if kind(&decided) != kind(event) {
+            let why = format!("it says `{}`, and is decided as `{}`", kind(event), kind(&decided));
+            return Err(Mismatch::at("/body/type", why));
+        }
+        let (Some(given), Some(wanted)) = (place(event), place(&decided)) else { return Ok(()) };
+        let field = if given.step != wanted.step {
+            "step"
+        } else if given.completed != wanted.completed {
+            "completed"
+        } else if given.loops != wanted.loops {
+            "_loops"
+        } else if given.gates != wanted.gates {
+            "gates"
+        } else {
+            return Ok(());
+        };
+        let why = format!(
+            "it leads to {}, and not where the session would go",
+            given.step.as_ref().map_or("the end".to_owned(), |step| format!("step `{step}`"))
+        );
+        Err(Mismatch::at(&format!("/body/place/{field}"), why))
+    }
+}
+
+/// Whether a step is current from this event on that was not before, or was not handed out.
+fn is_arrival(event: &Event) -> bool {
+    place(event).is_some() || matches!(event, Event::LoopApproved { .. })
+}
+
+fn place(event: &Event) -> Option<&Place> {
+    match event {
+        Event::Started { place, .. }
+        | Event::Accepted { place, .. }
+        | Event::Approved { place, .. }
+        | Event::Rewound { place, .. } => Some(place),
+        Event::Returned { .. }
+        | Event::Submitted { .. }
+        | Event::Declined { .. }
+        | Event::LoopApproved { .. }
+        | Event::LoopDeclined { .. }
+        | Event::Imported { .. } => None,
+    }
+}
+
+/// Of what going back restores.
+fn digest(state: &State) -> [u8; 32] {
+    let State { context, completed, loops, step, loop_gate, .. } = state;
+    let gates = loop_gate.as_ref().map(|gate| &gate.loops);
+    // What came out of JSON goes into it again.
+    let text = json(&(context, completed, loops, step, gates)).unwrap_or_default();
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn check_origin(Origin { session, version, reason }: &Origin) -> Result<(), Mismatch> {
+    let reason = reason.as_deref().unwrap_or_default();
+    let is_good = session.len() <= ID_BYTES_MAX
+        && (1..=EVENTS_MAX).contains(version)
+        && reason.len() <= REASON_BYTES_MAX;
+    match is_good {
+        true => Ok(()),
+        false => Err(Mismatch::at("/body/forkedFrom", "no session can have been copied so")),
+    }
+}
+
+/// The mark of an earlier import, before which there were so many events at most.
+fn check_import(origin: &ImportOrigin, events: Version) -> Result<(), Mismatch> {
+    let ImportOrigin { session, owner, digest, unverified } = origin;
+    let is_good = session.len() <= ID_BYTES_MAX
+        && owner.len() <= PRINCIPAL_BYTES_MAX
+        && digest.len() == 64
+        && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && *unverified <= events;
+    match is_good {
+        true => Ok(()),
+        false => Err(Mismatch::at("/body", "no import is recorded so")),
+    }
+}
