@@ -9,11 +9,11 @@ use workflow::Workflow;
 
 use crate::load::{Known, load};
 use crate::snapshot::{Entry, Snapshot};
-use crate::source::Source;
+use crate::source::{NoProject, OverridePolicy, Source};
 
-#[derive(Debug)]
 pub struct Catalog {
     sources: Vec<Source>,
+    policy: Arc<dyn OverridePolicy>,
     current: RwLock<Arc<Snapshot>>,
     /// One reload at a time, so that a later one never loses to an earlier one.
     reloading: Mutex<()>,
@@ -63,7 +63,12 @@ fn listed(entry: &Entry) -> Option<impl PartialEq + '_> {
 impl Catalog {
     /// A catalogue that is empty until [`Catalog::load`] fills it.
     pub fn new(sources: Vec<Source>) -> Self {
-        Self { sources, current: RwLock::default(), reloading: Mutex::new(()) }
+        Self::with_policy(sources, Arc::new(NoProject))
+    }
+
+    /// The same, with a say in what overrides what.
+    pub fn with_policy(sources: Vec<Source>, policy: Arc<dyn OverridePolicy>) -> Self {
+        Self { sources, policy, current: RwLock::default(), reloading: Mutex::new(()) }
     }
 
     /// A catalogue with everything that the sources hold.
@@ -77,7 +82,8 @@ impl Catalog {
     pub fn load(&self) {
         let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let (reports, entries) = load(&self.sources, &Known::default());
-        self.replace(Arc::new(Snapshot::new(reports, entries)));
+        let before = self.snapshot();
+        self.replace(Arc::new(Snapshot::new(&before, reports, entries, &*self.policy)));
     }
 
     /// The catalogue as it is now. Hold it as long as an answer takes: it does not change.
@@ -112,7 +118,7 @@ impl Catalog {
             rest_ms: AtomicU64::new(0),
         };
         let (reports, entries) = load(&self.sources, &known);
-        let after = Arc::new(Snapshot::new(reports, entries));
+        let after = Arc::new(Snapshot::new(&before, reports, entries, &*self.policy));
         let change = Change::between(&before, &after);
         self.replace(after);
         let rest = known.rest_ms.into_inner();

@@ -12,6 +12,6 @@ mod watch;
 pub use catalog::{Catalog, Change};
 pub use examine::{Examination, Examined, examine};
 pub use load::{FILES_MAX, FOLDER_DEPTH_MAX};
-pub use snapshot::{Entry, Shadow, Snapshot, SourceReport, SourceState};
-pub use source::{Bundled, Kind, Source};
+pub use snapshot::{Entry, Shadow, ShadowReason, Snapshot, SourceReport, SourceState};
+pub use source::{Bundled, Digest, Kind, OverridePolicy, Source};
 pub use watch::{Beside, Watch};

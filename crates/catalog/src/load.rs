@@ -2,13 +2,14 @@
 //! entry with a finding, and hides nothing else.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
+use sha2::{Digest as _, Sha256};
 use workflow::limits::{FILE_BYTES_MAX, is_id};
 use workflow::{Code, Finding, Format, Reading, Scrutiny, read, read_trusted};
 
@@ -109,9 +110,9 @@ pub(crate) fn load(sources: &[Source], known: &Known<'_>) -> (Vec<SourceReport>,
                     Arc::new(entry(index, Path::new(name), None, reading, None))
                 }));
             }
-            Source::Folder { path, .. } => {
+            Source::Folder { kind, path } => {
                 let found = Finder::find(path, &mut report);
-                entries.extend(read_all(index, &found, known));
+                entries.extend(read_all((index, *kind), &found, known));
             }
         }
         reports.push(report);
@@ -224,7 +225,7 @@ impl<'a> Finder<'a> {
     }
 
     /// A regular file, possibly through a link that stays within the source. Anything else that looks
-    /// like a workflow is refused: opening a pipe would wait for ever.
+    /// like a workflow is refused here already, and again when it is opened.
     fn file(&self, path: PathBuf, is_link: bool) -> Option<Found> {
         if is_link {
             match fs::canonicalize(&path) {
@@ -253,7 +254,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Reads files on as many threads as there are cores, keeping their order.
-fn read_all(source: usize, found: &[Found], known: &Known<'_>) -> Vec<Arc<Entry>> {
+fn read_all(source: (usize, Kind), found: &[Found], known: &Known<'_>) -> Vec<Arc<Entry>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(found.len() / FILES_PER_THREAD_MIN).max(1);
     if threads == 1 {
@@ -285,7 +286,7 @@ fn read_all(source: usize, found: &[Found], known: &Known<'_>) -> Vec<Arc<Entry>
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry>> {
+fn read_one((source, kind): (usize, Kind), found: &Found, known: &Known<'_>) -> Option<Arc<Entry>> {
     let (path, stamp) = match found {
         Found::Refused(path, finding) => {
             let before = known.entries.get(&(source, path.as_path())).copied();
@@ -314,6 +315,9 @@ fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry
     if let Some((bytes, _)) = content.as_ref().filter(|_| reading.id.is_none()) {
         reading.id = own_id::find(bytes, format);
     }
+    // The user's own files need nobody's consent.
+    let digest = content.as_ref().filter(|_| kind != Kind::User);
+    let digest = digest.map(|(bytes, _)| Sha256::digest(bytes).into());
     let stamp = content.map(|(_, stamp)| stamp);
     // What cannot be opened stays as it is reported, until something changes.
     let is_same = |before: &&Arc<Entry>| {
@@ -323,7 +327,7 @@ fn read_one(source: usize, found: &Found, known: &Known<'_>) -> Option<Arc<Entry
         return Some(Arc::clone(before));
     }
     let last_id = before.filter(|before| !before.is_guess).map(|before| &*before.id);
-    Some(Arc::new(entry(source, path, last_id, reading, stamp)))
+    Some(Arc::new(Entry { digest, ..entry(source, path, last_id, reading, stamp) }))
 }
 
 /// A file's bytes, and the state in which they were read.
@@ -347,7 +351,7 @@ pub(crate) fn read_with(
 fn read_settled(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
     let mut attempt = 1;
     loop {
-        let file = File::open(path)?;
+        let file = regular_file::open(path)?;
         let before = Stamp::of(&file.metadata()?);
         let expected = usize::try_from(before.length).unwrap_or(usize::MAX);
         let mut bytes = Vec::with_capacity(expected.min(FILE_BYTES_MAX) + 1);
@@ -382,6 +386,7 @@ fn entry(
         path: path.into(),
         workflow: reading.workflow,
         findings: findings.collect(),
+        digest: None,
         is_guess,
         stamp,
     }
@@ -403,4 +408,31 @@ fn unreadable(path: &Path, error: &io::Error) -> Finding {
 
 fn too_many(path: &Path, message: String) -> Finding {
     on(path, Finding::on_file(Code::TooManyFiles, message, "split the folder into several sources"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Only for a failure: nothing here waits.
+    const WATCHDOG: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn file_that_became_a_fifo_before_it_was_opened_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.json");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let (done, read) = mpsc::channel();
+        // The check of its name was passed already.
+        std::thread::spawn(move || {
+            let _ = done.send(read_with(&path, Format::Json, Scrutiny::Syntax));
+        });
+        let (reading, content) = read.recv_timeout(WATCHDOG).unwrap().unwrap();
+        assert_eq!(reading.findings[0].code, Code::Unreadable);
+        assert_eq!(&*reading.findings[0].message, "cannot be read: it is not a regular file");
+        assert!(content.is_none());
+    }
 }

@@ -1,7 +1,7 @@
 //! Where workflows come from. Later sources win over earlier ones by id.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A definition inside the binary: its file name and its text.
 pub type Bundled = (&'static str, &'static str);
@@ -23,6 +23,27 @@ pub enum Kind {
     Environment,
     /// Named by `--workflows`.
     Option,
+}
+
+/// The SHA-256 of a file's content.
+pub type Digest = [u8; 32];
+
+/// Decides which files may take the place of a workflow of the same id that is trusted: one of the product's, of the
+/// user's own, or of a file that may do so itself.
+pub trait OverridePolicy: Send + Sync {
+    fn may_override(&self, kind: Kind, path: &Path, digest: &Digest) -> bool;
+
+    /// Called once for each change of a file whose earlier, trusted content stays in effect.
+    fn on_withheld(&self, _: &Path) {}
+}
+
+/// Without anybody to ask, a project may not.
+pub(crate) struct NoProject;
+
+impl OverridePolicy for NoProject {
+    fn may_override(&self, kind: Kind, _: &Path, _: &Digest) -> bool {
+        kind != Kind::Project
+    }
 }
 
 impl Source {

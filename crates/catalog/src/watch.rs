@@ -175,7 +175,8 @@ impl Watching {
                 if must_look || has_beside {
                     self.look_beside();
                 }
-                if has_touched && let Some(rest) = self.reload(&touched, &open) {
+                // What a file beside says may decide which workflow counts.
+                if let Some(rest) = self.reload(&touched, &open) {
                     burst.begin();
                     burst.touched = touched;
                     burst.rest = Some(rest);

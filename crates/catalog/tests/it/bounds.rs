@@ -1,5 +1,12 @@
 //! Bounds, links and other things that are not followed.
 
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use std::sync::mpsc;
+#[cfg(unix)]
+use std::time::Duration;
+
 use catalog::{FILES_MAX, FOLDER_DEPTH_MAX, SourceState};
 
 use super::*;
@@ -106,4 +113,38 @@ mod links {
         assert_eq!(snapshot.sources[0].state, SourceState::Read);
         assert_eq!(snapshot.sources[0].findings[0].code.name(), "W070");
     }
+}
+
+/// A file and a FIFO take turns under one name while it is loaded, again and again.
+#[cfg(unix)]
+#[test]
+fn fifo_swapped_in_while_loading_never_hangs() {
+    const LOADS: usize = 2_000;
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name);
+    write(&path("source"), "a.json", &definition("a-file", "A"));
+    fs::write(path("file"), definition("a-file", "A")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap();
+    assert!(made.success());
+    let is_over = AtomicBool::new(false);
+    let (done, loaded) = mpsc::channel();
+    let source = path("source");
+    std::thread::spawn(move || {
+        (0..LOADS).for_each(|_| drop(open(&source)));
+        done.send(())
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for name in ["fifo", "file"] {
+                    fs::hard_link(path(name), path("next")).unwrap();
+                    fs::rename(path("next"), path("source/a.json")).unwrap();
+                }
+            }
+        });
+        // Only for a failure.
+        let ended = loaded.recv_timeout(Duration::from_secs(60));
+        is_over.store(true, Ordering::Relaxed);
+        ended.expect("loading waits for a FIFO");
+    });
 }
