@@ -15,6 +15,9 @@ use crate::action::OK;
 /// How deep a message may nest, itself included: what every reader of JSON further down can bear.
 const NESTING_MAX: usize = 128;
 
+/// When a client that finds us busy may try again.
+const BUSY_RETRY_MS: u64 = 1_000;
+
 /// A request's id as it was written: a string or a number. It goes back letter by letter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Id(Box<str>);
@@ -93,7 +96,8 @@ impl Error {
 
     pub(crate) fn busy() -> Self {
         let details = "too many calls are waiting already; try again when one has been answered";
-        Self::new(-32000, "Server busy", json!({"details": details}))
+        let data = json!({"details": details, "retryAfterMs": BUSY_RETRY_MS});
+        Self::new(-32000, "Server busy", data)
     }
 
     /// Ours. The particulars are in the log alone.

@@ -1,5 +1,7 @@
 //! Responses: an answer as JSON, and refusals that say what happened and what to try.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -7,6 +9,7 @@ use axum::response::Response;
 use mcp::Reply;
 use serde_json::json;
 
+use crate::budget::{OverBudget, Resource};
 use crate::guard::Foreign;
 use crate::host::Denied;
 use crate::limits;
@@ -42,6 +45,7 @@ pub(crate) enum Refused {
     TooSlow,
     Broken,
     Busy,
+    OverBudget(OverBudget),
     Draining,
     NoSession,
     UnknownSession,
@@ -56,7 +60,7 @@ pub(crate) enum Refused {
 }
 
 /// The kinds of reasons by which refusals are counted.
-pub(crate) const REFUSED_KINDS: [&str; 12] = [
+pub(crate) const REFUSED_KINDS: [&str; 14] = [
     "bad_request",
     "foreign",
     "not_authenticated",
@@ -65,6 +69,8 @@ pub(crate) const REFUSED_KINDS: [&str; 12] = [
     "too_large",
     "too_slow",
     "busy",
+    "over_cpu_time",
+    "over_bytes",
     "draining",
     "unknown_session",
     "nobody_asked",
@@ -94,6 +100,10 @@ impl Refused {
             Self::TooLarge | Self::HeadersTooLarge => "too_large",
             Self::TooSlow => "too_slow",
             Self::Busy => "busy",
+            Self::OverBudget(over) => match over.resource {
+                Resource::CpuTime => "over_cpu_time",
+                Resource::Bytes => "over_bytes",
+            },
             Self::Draining => "draining",
             Self::UnknownSession | Self::ForeignSession => "unknown_session",
             Self::NobodyAsked => "nobody_asked",
@@ -107,22 +117,26 @@ impl Refused {
             Self::Twice(_) => -32020,
             _ => -32000,
         };
-        let error = json!({"code": code, "message": reason(status), "data": {"details": details}});
+        let retry_after = self.retry_after().map(|time| u64::try_from(time.as_millis()));
+        let retry_after = retry_after.and_then(Result::ok);
+        let mut data = json!({"details": details});
+        if let Some(millis) = retry_after {
+            data["retryAfterMs"] = millis.into();
+        }
+        let error = json!({"code": code, "message": reason(status), "data": data});
         let text = json!({"jsonrpc": "2.0", "error": error}).to_string();
         let mut response = with_text(status, "application/json", text);
         let headers = response.headers_mut();
+        if let Some(millis) = retry_after {
+            // Whole seconds, and never too early.
+            headers.insert(RETRY_AFTER, millis.div_ceil(1000).into());
+        }
         match self {
-            Self::Denied(Denied { challenge, retry_after, .. }) => {
+            Self::Denied(Denied { challenge, .. }) => {
                 let challenge = challenge.and_then(|text| HeaderValue::from_str(&text).ok());
                 if let Some(challenge) = challenge {
                     headers.insert(WWW_AUTHENTICATE, challenge);
                 }
-                if let Some(time) = retry_after {
-                    headers.insert(RETRY_AFTER, time.as_secs().into());
-                }
-            }
-            Self::Busy | Self::Draining => {
-                headers.insert(RETRY_AFTER, limits::RETRY_AFTER.into());
             }
             Self::MethodNotAllowed => {
                 headers.insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -130,6 +144,16 @@ impl Refused {
             _ => {}
         }
         response
+    }
+
+    /// When to try again, if that helps.
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Denied(Denied { retry_after, .. }) => *retry_after,
+            Self::Busy | Self::Draining => Some(limits::RETRY_AFTER),
+            Self::OverBudget(over) => Some(over.retry_after),
+            _ => None,
+        }
     }
 
     /// For the log.
@@ -172,6 +196,14 @@ impl Refused {
             Self::Busy => {
                 (StatusCode::TOO_MANY_REQUESTS, "too much is under way already; try again later")
             }
+            Self::OverBudget(OverBudget { resource: Resource::CpuTime, .. }) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "your calls have used their CPU time for this minute; try again later",
+            ),
+            Self::OverBudget(OverBudget { resource: Resource::Bytes, .. }) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "you have sent and received your bytes for this minute; try again later",
+            ),
             Self::Draining => {
                 (StatusCode::SERVICE_UNAVAILABLE, "this server is about to end; try again")
             }

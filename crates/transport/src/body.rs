@@ -37,6 +37,7 @@ impl Room {
         headers: &HeaderMap,
         body: Body,
         time: Duration,
+        on_bytes: impl Fn(usize),
     ) -> Result<Read, Refused> {
         if let Some(length) = headers.get(CONTENT_LENGTH) {
             let length = length.to_str().ok().and_then(|length| length.parse::<usize>().ok());
@@ -44,17 +45,18 @@ impl Room {
                 return Err(Refused::TooLarge);
             }
         }
-        let reading = tokio::time::timeout(time, self.collect(body));
+        let reading = tokio::time::timeout(time, self.collect(body, on_bytes));
         reading.await.map_err(|_| Refused::TooSlow)?
     }
 
     /// Nearly every body comes in one piece, and is taken as it is.
-    async fn collect(&self, mut body: Body) -> Result<Read, Refused> {
+    async fn collect(&self, mut body: Body, on_bytes: impl Fn(usize)) -> Result<Read, Refused> {
         let mut first = Bytes::new();
         let mut all: Option<BytesMut> = None;
         let mut taken = None;
         while let Some(frame) = body.frame().await {
             let Ok(piece) = frame.map_err(|_| Refused::Broken)?.into_data() else { continue };
+            on_bytes(piece.len());
             let length = all.as_ref().map_or(first.len(), BytesMut::len) + piece.len();
             self.make(length, &mut taken)?;
             match &mut all {

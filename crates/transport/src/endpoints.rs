@@ -100,8 +100,8 @@ async fn carry_out<H: Host>(
     principal: Option<Principal>,
     body: axum::body::Body,
 ) -> Result<Response, Refused> {
-    let place = service.requests.enter(principal.as_ref()).ok_or(Refused::Busy)?;
-    let read = service.room.read(&parts.headers, body, service.options.limits.body_time).await?;
+    let place = service.enter(principal.as_ref())?;
+    let read = service.read(principal.as_ref(), &parts.headers, body).await?;
     // A page in a browser can send anything else without asking first.
     if (method == "POST" || !read.bytes.is_empty()) && !is_json(&parts.headers) {
         let has_kind = parts.headers.contains_key(header::CONTENT_TYPE);
@@ -110,18 +110,20 @@ async fn carry_out<H: Host>(
         }
     }
     let (path, bytes) = (parts.uri.path().to_owned(), read.bytes.clone());
+    let who = principal.as_ref().map(|principal| Arc::clone(&principal.name));
     let asked = EndpointRequest { method, path, body: bytes, principal };
     // Whoever goes away does not take it back: what is decided is decided.
     let own = Arc::clone(service);
     let work = tokio::spawn(async move {
-        let _thread = own.threads.acquire().await;
+        let _permit = own.thread(who.clone()).await.ok_or(Refused::Busy)?;
         let host = Arc::clone(&own);
-        let done = tokio::task::spawn_blocking(move || host.host.answer(asked)).await;
+        let work = move || host.budgets.measure(who.as_ref(), || host.host.answer(asked));
+        let done = tokio::task::spawn_blocking(work).await;
         own.host.touched();
         drop((place, read));
-        done
+        Ok(done.ok())
     });
-    let answered = work.await.ok().and_then(Result::ok).unwrap_or_else(|| {
+    let answered = work.await.unwrap_or(Ok(None))?.unwrap_or_else(|| {
         let error = json!({"code": -32603, "message": "Internal error"});
         let body = Some(json!({"error": error}).to_string());
         EndpointAnswer { status: 500, body, allow: None }

@@ -1,6 +1,8 @@
 //! One POST and what comes of it. Most are answered at once, on the thread that read them; the others go on beside it
 //! and say what they have to say on a stream.
 
+#[cfg(target_os = "linux")]
+use std::cell::Cell;
 use std::sync::Arc;
 
 use mcp::{
@@ -9,17 +11,20 @@ use mcp::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use crate::handshake_token;
 use crate::host::{Following, Host};
-use crate::limits::{STREAM_TIME, THREAD_TIME};
+#[cfg(target_os = "linux")]
+use crate::limits::BLOCKING_NICENESS;
+use crate::limits::STREAM_TIME;
 use crate::routes::Request;
 use crate::service::Service;
 use crate::stream::Stream;
 
 pub(crate) struct Exchange<H: Host> {
     service: Arc<Service<H>>,
+    principal: Option<Arc<str>>,
     connection: Connection,
     actions: Vec<Action>,
     said: Vec<Said>,
@@ -76,9 +81,11 @@ pub(crate) enum AtOnce {
 
 impl<H: Host> Exchange<H> {
     pub(crate) fn new(service: Arc<Service<H>>, peer: Peer) -> Self {
+        let principal = peer.principal.clone();
         let connection = Connection::over_http(service.host.server(), peer);
         Self {
             service,
+            principal,
             connection,
             actions: Vec::new(),
             said: Vec::new(),
@@ -162,7 +169,9 @@ impl<H: Host> Exchange<H> {
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
         let host = &self.service.host;
-        let carried = guarded(|| host.carry_out(call, caller));
+        let budgets = &self.service.budgets;
+        let carried =
+            budgets.measure(self.principal.as_ref(), || guarded(|| host.carry_out(call, caller)));
         self.carried(ticket, carried);
     }
 
@@ -171,16 +180,19 @@ impl<H: Host> Exchange<H> {
             Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
             Carried::Later(work) => {
                 let news = self.sender();
-                let threads = Arc::clone(&self.service.threads);
+                let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
                 let task = tokio::spawn(async move {
-                    let outcome = match timeout(THREAD_TIME, threads.acquire()).await {
-                        Ok(Ok(_place)) => {
-                            let done = tokio::task::spawn_blocking(|| guarded(work)).await;
+                    let outcome = match service.thread(principal.clone()).await {
+                        None => Outcome::Busy,
+                        Some(_permit) => {
+                            let budgets = Arc::clone(&service.budgets);
+                            let work = move || {
+                                give_way();
+                                budgets.measure(principal.as_ref(), || guarded(work))
+                            };
+                            let done = tokio::task::spawn_blocking(work).await;
                             done.unwrap_or(Outcome::Fault)
                         }
-                        // Closed only when the process ends.
-                        Ok(Err(_)) => return,
-                        Err(_) => Outcome::Busy,
                     };
                     // Nobody listens any more where nobody wants to know.
                     let _ = news.send((ticket, Box::new(News::Done(outcome.into()))));
@@ -356,6 +368,19 @@ impl Client {
         match self {
             Self::Handshaken { client, request: Some(id) } => Some((*client, id.clone())),
             Self::Handshaken { request: None, .. } | Self::Modern => None,
+        }
+    }
+}
+
+/// Lowers the priority of a thread that does blocking work, once: when processors are short, it gives way to the threads
+/// that read and answer requests.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        thread_local!(static GIVES_WAY: Cell<bool> = const { Cell::new(false) });
+        if !GIVES_WAY.replace(true) {
+            // For the calling thread, although it is called a process. A system that refuses loses nothing but that.
+            let _ = rustix::process::setpriority_process(None, BLOCKING_NICENESS);
         }
     }
 }

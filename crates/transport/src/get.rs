@@ -28,6 +28,7 @@ pub(crate) fn get<H: Host>(
     if service.is_draining() {
         return Err(Refused::Draining);
     }
+    service.budgets.check(principal).map_err(Refused::OverBudget)?;
     let place = service.streams.enter(principal).ok_or(Refused::Busy)?;
     let is_good = service.is_good(principal);
     let primes = had.handshake.revision.traits().sse_priming;

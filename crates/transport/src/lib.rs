@@ -5,6 +5,8 @@
 mod admission;
 mod answer;
 mod body;
+mod budget;
+mod connections;
 mod ended;
 mod endpoints;
 mod events;

@@ -22,24 +22,41 @@ pub const HEADERS_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take nothing of what it is sent.
 pub const WRITE_TIME: Duration = Duration::from_secs(60);
 
-/// How many connections are held at once. Whoever comes then waits to be accepted.
+/// How many connections are held at once. Shortly before that, each new one evicts an idle one.
 pub const CONNECTIONS_MAX: usize = 16_384;
+/// How many connections at most stay free for that.
+pub const CONNECTIONS_RESERVED_MAX: usize = 64;
+/// A principal that holds more than one in this many of all connections loses idle ones as readily as an address.
+pub const CONNECTIONS_PRINCIPAL_SHARE: usize = 4;
+/// How many connections one address may hold that no request has authenticated on. Beyond that, its oldest idle one is
+/// evicted. The connections of a proxy authenticate with their first request, so this does not bound them.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+/// How long the first request of a new connection may take before its address loses it to that limit.
+pub const FIRST_REQUEST_TIME: Duration = Duration::from_secs(1);
+/// How long a connection may go without authentication, even if it sends other requests.
+pub const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(30);
 /// How many requests are under way at once, in all and for one principal.
 pub const REQUESTS_MAX: usize = 1024;
 pub const REQUESTS_PER_PRINCIPAL_MAX: usize = 512;
 /// How many event streams are open at once, in all and for one principal.
 pub const STREAMS_MAX: usize = 10_000;
 pub const STREAMS_PER_PRINCIPAL_MAX: usize = 6_000;
+/// What one principal may use in a minute. Programs do not count: they have slots of their own.
+pub const CPU_TIME_PER_PRINCIPAL_MAX: Duration = Duration::from_secs(30);
+pub const BYTES_PER_PRINCIPAL_MAX: u64 = 512 * 1024 * 1024;
 /// How many answers, cancellations and other notifications are taken besides, so that what is under way can come to
 /// its end.
 pub const REPLIES_MAX: usize = 256;
 pub const REPLIES_PER_PRINCIPAL_MAX: usize = 128;
-/// What a client that was turned away is told to wait, in seconds.
-pub const RETRY_AFTER: u32 = 1;
+/// What a client that was turned away is told to wait.
+pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How many calls may need a thread of their own at once. More of them wait, and not for long.
 pub const THREADS: usize = 16;
 pub const THREAD_TIME: Duration = Duration::from_secs(5);
+
+/// How far these threads give way to those that read and answer requests, when processors are short.
+pub const BLOCKING_NICENESS: i32 = 10;
 
 /// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
 /// the newest one.
@@ -91,12 +108,16 @@ pub struct Limits {
     pub write_time: Duration,
     pub drain_time: Duration,
     pub drain_grace: Duration,
+    pub unauthenticated_time: Duration,
     pub connections: usize,
+    pub connections_per_address: usize,
     pub requests: usize,
     pub requests_per_principal: usize,
     pub streams: usize,
     pub streams_per_principal: usize,
     pub threads: usize,
+    pub cpu_time_per_principal: Duration,
+    pub bytes_per_principal: u64,
 }
 
 impl Default for Limits {
@@ -107,12 +128,16 @@ impl Default for Limits {
             write_time: WRITE_TIME,
             drain_time: DRAIN_TIME,
             drain_grace: DRAIN_GRACE,
+            unauthenticated_time: UNAUTHENTICATED_TIME,
             connections: CONNECTIONS_MAX,
+            connections_per_address: CONNECTIONS_PER_ADDRESS_MAX,
             requests: REQUESTS_MAX,
             requests_per_principal: REQUESTS_PER_PRINCIPAL_MAX,
             streams: STREAMS_MAX,
             streams_per_principal: STREAMS_PER_PRINCIPAL_MAX,
             threads: THREADS,
+            cpu_time_per_principal: CPU_TIME_PER_PRINCIPAL_MAX,
+            bytes_per_principal: BYTES_PER_PRINCIPAL_MAX,
         }
     }
 }

@@ -16,10 +16,25 @@ pub(crate) struct Metrics {
     /// In the order of their kinds.
     refused: [AtomicU64; REFUSED_KINDS.len()],
     pub(crate) connections: AtomicU64,
+    /// In the order of [`Eviction`].
+    evictions: [AtomicU64; EVICTIONS.len()],
     pub(crate) handshakes: AtomicU64,
     pub(crate) ended: AtomicU64,
     pub(crate) resumed: AtomicU64,
 }
+
+/// Why an idle connection was closed before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    /// Its address holds too many without authentication.
+    Address,
+    /// The server is short of connections.
+    Capacity,
+    /// It went without authentication for too long.
+    Unauthenticated,
+}
+
+const EVICTIONS: [&str; 3] = ["address", "capacity", "unauthenticated"];
 
 /// What is there right now.
 #[derive(Debug)]
@@ -45,6 +60,10 @@ impl Metrics {
         }
     }
 
+    pub(crate) fn evicted(&self, why: Eviction) {
+        Self::add(&self.evictions[why as usize]);
+    }
+
     pub(crate) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -60,6 +79,11 @@ impl Metrics {
         let about = "Requests that were not served, by the kind of reason.";
         let mut family = page.counter("workflowlookup_http_refusals_total", about);
         for (kind, counter) in REFUSED_KINDS.into_iter().zip(&self.refused) {
+            family.sample(&[("kind", kind)], load(counter));
+        }
+        let about = "Connections closed to make room for others, by the kind of reason.";
+        let mut family = page.counter("workflowlookup_connections_evicted_total", about);
+        for (kind, counter) in EVICTIONS.into_iter().zip(&self.evictions) {
             family.sample(&[("kind", kind)], load(counter));
         }
         for (name, about, counter) in [

@@ -35,13 +35,13 @@ pub(crate) async fn post<H: Host>(
     if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
         return Err(Refused::NotAcceptable("`application/json` and `text/event-stream`"));
     }
-    let place = service.requests.enter(principal);
+    let entered = service.enter(principal);
     // What brings something to its end is taken all the same.
-    let reply_place = match &place {
-        Some(_) => None,
-        None => Some(service.replies.enter(principal).ok_or(Refused::Busy)?),
+    let reply_place = match &entered {
+        Ok(_) => None,
+        Err(_) => Some(service.replies.enter(principal).ok_or(Refused::Busy)?),
     };
-    let read = service.room.read(headers, body, service.options.limits.body_time).await?;
+    let read = service.read(principal, headers, body).await?;
     let bytes = &read.bytes;
     service.host.heard(bytes);
     let body = mcp::Body::read(strip_mark(bytes));
@@ -57,9 +57,10 @@ pub(crate) async fn post<H: Host>(
         kind,
         Kind::Legacy(Legacy::Answer(_) | Legacy::Cancelled(_) | Legacy::Notification)
     );
-    if place.is_none() && !is_reply {
-        return Err(Refused::Busy);
-    }
+    let place = match entered {
+        Err(refused) if !is_reply => return Err(refused),
+        entered => entered.ok(),
+    };
     match kind {
         Kind::Ignored => Ok(answer::empty(StatusCode::ACCEPTED)),
         Kind::Modern => {

@@ -1,11 +1,12 @@
 //! Everything that requests share, and the way of a request from its headers to its handler.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -15,14 +16,17 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{any, get};
+use fair_semaphore::{FairSemaphore, Permit};
 use mcp::http::{METHOD, NAME, VERSION};
 use mcp::{Connection, Peer, Revision};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Place};
 use crate::answer::{self, Refused};
-use crate::body::Room;
+use crate::body::{Read, Room};
+use crate::budget::Budgets;
+use crate::connections::{Connection as OpenConnection, Connections};
 use crate::ended::Ended;
 use crate::events::IsGood;
 use crate::feed::Feed;
@@ -69,10 +73,11 @@ pub struct Service<H: Host> {
     pub(crate) remembered: Arc<Admission>,
     /// Bytes of the names that clients follow.
     pub(crate) followed: Arc<Admission>,
-    pub(crate) threads: Arc<Semaphore>,
+    threads: FairSemaphore,
+    pub(crate) budgets: Arc<Budgets>,
     pub(crate) room: Room,
     pub(crate) metrics: Metrics,
-    pub(crate) open: AtomicUsize,
+    pub(crate) connections: Arc<Connections>,
     draining: watch::Sender<bool>,
     /// Another for every process.
     salt: u64,
@@ -86,7 +91,9 @@ impl<H: Host> Service<H> {
         let limits = &options.limits;
         let requests = Admission::new(limits.requests, limits.requests_per_principal);
         let streams = Admission::new(limits.streams, limits.streams_per_principal);
-        let threads = Arc::new(Semaphore::new(limits.threads));
+        let threads = FairSemaphore::new(limits.threads);
+        let budgets = Budgets::new(limits.cpu_time_per_principal, limits.bytes_per_principal);
+        let connections = Connections::new(limits.connections, limits.connections_per_address);
         Ok(Arc::new(Self {
             host,
             signer: Signer::new(options.key),
@@ -101,9 +108,10 @@ impl<H: Host> Service<H> {
             remembered: Admission::new(PEERS_MAX, PEERS_PER_PRINCIPAL_MAX),
             followed: Admission::new(FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX),
             threads,
+            budgets,
             room: Room::default(),
             metrics: Metrics::default(),
-            open: AtomicUsize::new(0),
+            connections,
             draining: watch::channel(false).0,
             salt: u64::from_be_bytes(salt),
             counter: AtomicU64::new(0),
@@ -149,6 +157,11 @@ impl<H: Host> Service<H> {
             Err(foreign) => Err(Refused::Foreign(foreign)),
             Ok(()) => self.host.authenticate(&parts.headers).await.map_err(Refused::Denied),
         };
+        if let (Ok(principal), Some(connection)) =
+            (&admitted, parts.extensions.get::<Arc<OpenConnection>>())
+        {
+            self.connections.admit(connection, principal.as_ref());
+        }
         admitted.inspect_err(|refused| {
             let (status, reason) = refused.words();
             let (method, path) = (parts.method.as_str(), parts.uri.path());
@@ -193,15 +206,39 @@ impl<H: Host> Service<H> {
     }
 
     /// Whoever is told that it has ended finds that every process knows, where they tell one another.
-    async fn end_handshake(self: &Arc<Self>, had: &Had) {
+    async fn end_handshake(self: &Arc<Self>, had: &Had, principal: Option<&Principal>) {
         let (id, until) = (had.id, had.until);
         self.ended().add(id, until);
         self.peers.end(&id);
         Metrics::add(&self.metrics.ended);
         // It may have to wait for a disk. Where all others do too, it goes on without a place.
-        let _place = timeout(THREAD_TIME, self.threads.acquire()).await;
+        let _place = self.thread(principal.map(|principal| Arc::clone(&principal.name))).await;
         let service = Arc::clone(self);
         let _ = tokio::task::spawn_blocking(move || service.host.end_handshake(id, until)).await;
+    }
+
+    /// Waits for the turn of a principal's blocking work. None if that takes too long.
+    pub(crate) async fn thread(&self, principal: Option<Arc<str>>) -> Option<Permit> {
+        let waiting_max = self.options.limits.requests_per_principal;
+        timeout(THREAD_TIME, self.threads.acquire(principal, waiting_max)).await.ok()?.ok()
+    }
+
+    /// Counts a request of a principal as in flight, if its budget allows another one.
+    pub(crate) fn enter(&self, principal: Option<&Principal>) -> Result<Place, Refused> {
+        self.budgets.check(principal).map_err(Refused::OverBudget)?;
+        self.requests.enter(principal).ok_or(Refused::Busy)
+    }
+
+    /// Reads a body, whose bytes count for a principal as they arrive.
+    pub(crate) async fn read(
+        &self,
+        principal: Option<&Principal>,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Read, Refused> {
+        let name = principal.map(|principal| &principal.name);
+        let spend = |bytes| self.budgets.spend_bytes(name, bytes);
+        self.room.read(headers, body, self.options.limits.body_time, spend).await
     }
 
     pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {
@@ -247,6 +284,7 @@ impl<H: Host> Service<H> {
 
     /// Forgets what has become old.
     pub(crate) fn sweep(&self) {
+        self.budgets.sweep();
         self.peers.sweep(now());
         self.ended().sweep(now());
     }
@@ -254,7 +292,7 @@ impl<H: Host> Service<H> {
     pub(crate) fn now(&self) -> Now {
         Now {
             is_ready: self.is_ready(),
-            connections: self.open.load(Ordering::Relaxed),
+            connections: self.connections.count(),
             requests: self.requests.under_way(),
             streams: self.streams.under_way(),
             peers: self.peers.count(),
@@ -332,7 +370,7 @@ async fn endpoint<H: Host>(State(service): State<Arc<Service<H>>>, request: Requ
         }
     }
     allow_origin(&service, &parts.headers, &mut response);
-    response
+    service.budgets.meter(principal.as_ref(), response)
 }
 
 /// A page that may call us may read what we say.
@@ -382,8 +420,8 @@ async fn delete<H: Host>(
 ) -> Result<Response, Refused> {
     check_version(&parts.headers)?;
     let had = service.handshake(&parts.headers, principal)?;
-    let _place = service.requests.enter(principal).ok_or(Refused::Busy)?;
-    service.end_handshake(&had).await;
+    let _place = service.enter(principal)?;
+    service.end_handshake(&had, principal).await;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

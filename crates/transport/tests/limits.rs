@@ -5,9 +5,11 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::http::HeaderMap;
 use mcp::{Call, Caller, Carried, Changed, Outcome, Server};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -15,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use transport::limits::SILENCE;
-use transport::{Feed, Host, Limits, Options, Service};
+use transport::{Denied, Feed, Host, Limits, Options, Principal, Service};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,12 +51,19 @@ struct Serving {
     served: JoinHandle<()>,
 }
 
+fn server() -> Arc<Server> {
+    Arc::new(Server::new("test", "Test", "1.0.0", "For tests", "Nothing", Vec::new()))
+}
+
 impl Serving {
     fn start(limits: Limits) -> Self {
-        let server = Server::new("test", "Test", "1.0.0", "For tests", "Nothing", Vec::new());
+        Self::start_with(Nothing(server()), limits)
+    }
+
+    fn start_with(host: impl Host, limits: Limits) -> Self {
         let feed = Feed::default();
         let options = Options { limits, ..Options::default() };
-        let service = Service::new(Nothing(Arc::new(server)), options, feed.clone()).unwrap();
+        let service = Service::new(host, options, feed.clone()).unwrap();
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
@@ -106,6 +115,10 @@ impl Client {
 
     /// A message, as clients of the modern era send it.
     fn post(&mut self, method: &str, params: &serde_json::Value) {
+        self.post_as("nobody", method, params);
+    }
+
+    fn post_as(&mut self, principal: &str, method: &str, params: &serde_json::Value) {
         let mut params = params.clone();
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -114,7 +127,8 @@ impl Client {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let body = body.to_string();
         let headers = format!(
-            "Mcp-Method: {method}\r\nMCP-Protocol-Version: 2026-07-28\r\nContent-Length: {}\r\n",
+            "Authorization: {principal}\r\nMcp-Method: {method}\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nContent-Length: {}\r\n",
             body.len()
         );
         self.send(&head(&headers));
@@ -139,6 +153,18 @@ impl Client {
             head.extend(byte);
         }
         Ok(String::from_utf8(head).unwrap())
+    }
+
+    /// Whether a text comes before the end of the connection.
+    fn reads(&mut self, text: &str) -> bool {
+        let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = self.stream.read(&mut piece) {
+            all.extend_from_slice(&piece[..count]);
+            if String::from_utf8_lossy(&all).contains(text) {
+                return true;
+            }
+        }
+        false
     }
 
     fn status(&mut self) -> u16 {
@@ -300,4 +326,139 @@ fn a_request_on_its_way_is_served_at_the_end() {
     client.stream.read_to_end(&mut rest).unwrap();
     serving.runtime.block_on(serving.served).unwrap();
     assert!(start.elapsed() < PATIENCE, "nobody is waited for");
+}
+
+#[test]
+fn connection_without_authentication_is_closed_after_its_time() {
+    let limits = Limits { unauthenticated_time: SOON, ..Limits::default() };
+    let serving = Serving::start(limits);
+    let mut admitted = serving.connect();
+    admitted.post("server/discover", &json!({}));
+    assert_eq!(admitted.status(), 200);
+    let mut prober = serving.connect();
+    prober.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", serving.address);
+    let start = Instant::now();
+    // Requests do not extend its time.
+    while prober.stream.write_all(request.as_bytes()).is_ok()
+        && prober.stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0)
+    {
+        assert!(start.elapsed() < PATIENCE, "it is never closed");
+    }
+    serving.wait_for("connections_evicted_total{kind=\"unauthenticated\"}", 1);
+    let mut body = [0; 4096];
+    assert!(admitted.stream.read(&mut body).unwrap() > 0, "the body of the first answer");
+    admitted.post("server/discover", &json!({}));
+    assert_eq!(admitted.status(), 200, "a connection that authenticated is kept");
+}
+
+#[test]
+fn idle_connection_is_evicted_before_older_event_stream() {
+    let serving = Serving::start(Limits { connections: 4, ..Limits::default() });
+    let mut stream = serving.connect();
+    stream.listen("a://b");
+    assert_eq!(stream.status(), 200);
+    let [mut idle, mut other] = [(); 2].map(|()| {
+        let mut client = serving.connect();
+        client.post("server/discover", &json!({}));
+        assert_eq!(client.status(), 200);
+        client
+    });
+    let mut last = serving.connect();
+    idle.stream.read_to_end(&mut Vec::new()).unwrap();
+    last.post("server/discover", &json!({}));
+    assert_eq!(last.status(), 200);
+    other.post("server/discover", &json!({}));
+    assert!(other.reads("HTTP/1.1 200"), "it was not evicted");
+    serving.feed.tell(Changed { uris: vec!["a://b".to_owned()], ..Changed::default() });
+    assert!(stream.reads("resources/updated"), "the stream goes on");
+}
+
+/// A host that knows principals by their names, and blocks a thread for each call of ann's until it is released.
+struct Blocking {
+    server: Arc<Server>,
+    log: Arc<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    ann_running: AtomicUsize,
+    is_released: Mutex<bool>,
+    released: Condvar,
+}
+
+impl Log {
+    fn release(&self) {
+        *self.is_released.lock().unwrap() = true;
+        self.released.notify_all();
+    }
+}
+
+impl Host for Blocking {
+    fn server(&self) -> Arc<Server> {
+        Arc::clone(&self.server)
+    }
+
+    fn carry_out(&self, _call: Call, caller: Caller) -> Carried {
+        let log = Arc::clone(&self.log);
+        let is_ann = caller.principal.as_deref() == Some("ann");
+        Carried::Later(Box::new(move || {
+            if is_ann {
+                log.ann_running.fetch_add(1, Ordering::SeqCst);
+                let is_released = log.is_released.lock().unwrap();
+                drop(log.released.wait_while(is_released, |is_released| !*is_released).unwrap());
+            }
+            Outcome::BadParams("done".to_owned())
+        }))
+    }
+
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
+        let name = headers.get("authorization").and_then(|value| value.to_str().ok());
+        Ok(name.map(|name| Principal { name: name.into(), scope: "use".into(), until: None }))
+    }
+}
+
+#[test]
+fn blocking_calls_of_one_principal_do_not_delay_another() {
+    const THREADS: usize = 4;
+    let log = Arc::new(Log::default());
+    let host = Blocking { server: server(), log: Arc::clone(&log) };
+    let serving = Serving::start_with(host, Limits { threads: THREADS, ..Limits::default() });
+    let ann: Vec<Client> = (0..3 * THREADS)
+        .map(|_| {
+            let mut client = serving.connect();
+            client.post_as("ann", "resources/list", &json!({}));
+            client
+        })
+        .collect();
+    serving.wait_for("requests_under_way", 3 * THREADS as u64);
+    let start = Instant::now();
+    while log.ann_running.load(Ordering::SeqCst) < THREADS - 1 {
+        assert!(start.elapsed() < PATIENCE, "her calls do not run");
+    }
+    let mut bob = serving.connect();
+    bob.post_as("bob", "resources/list", &json!({}));
+    assert!(bob.reads("done"));
+    assert_eq!(log.ann_running.load(Ordering::SeqCst), THREADS - 1, "the rest of hers wait");
+    log.release();
+    drop(ann);
+}
+
+#[test]
+fn principal_over_its_budget_is_told_when_to_come_again() {
+    let limits = Limits { bytes_per_principal: 1_000, ..Limits::default() };
+    let log = Arc::new(Log::default());
+    let serving = Serving::start_with(Blocking { server: server(), log }, limits);
+    let mut ann = serving.connect();
+    let large = json!({"filler": "x".repeat(2_000)});
+    ann.post_as("ann", "server/discover", &large);
+    assert_eq!(ann.status(), 200);
+    let mut again = serving.connect();
+    again.post_as("ann", "server/discover", &json!({}));
+    let head = again.head().unwrap();
+    assert!(head.starts_with("http/1.1 429") && head.contains("\r\nretry-after: "), "{head}");
+    assert!(again.reads("\"retryAfterMs\":"));
+    let mut bob = serving.connect();
+    bob.post_as("bob", "server/discover", &json!({}));
+    assert_eq!(bob.status(), 200, "others have budgets of their own");
 }
