@@ -18,6 +18,8 @@ pub(crate) struct Room {
     pub(crate) limits: Limits,
     /// Bytes of its thread's stack.
     pub(crate) stack: usize,
+    /// Whether a process refuses its program if the system cannot confine it.
+    pub(crate) is_confinement_required: bool,
 }
 
 impl Room {
@@ -38,8 +40,8 @@ pub(crate) enum Out {
     Line(String),
     /// It has ended, with this value.
     Done(Ended),
-    /// A bound that this machine does not give. Comes first, from a process of its own.
-    Unbounded(String),
+    /// Protections that this machine does not offer. Comes first, from a process of its own.
+    Unprotected(String),
 }
 
 /// To the program.

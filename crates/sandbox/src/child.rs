@@ -4,6 +4,7 @@
 mod bounds;
 mod lines;
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
@@ -18,23 +19,41 @@ use crate::outcome::{Failure, Kind};
 use crate::program::Program;
 use lines::Lines;
 
+/// How far a program gives way to the server, and so to calls of other principals, when processors are short.
+const NICENESS: i32 = 10;
+
 /// The word that makes our binary such a process.
 pub(crate) const WORD: &str = "__sandbox";
 
 /// To be called first in `main`: runs a program where we were started for that.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
-    (words.next()? == WORD && words.next().is_none()).then(run)
+    if words.next()? != WORD {
+        return None;
+    }
+    let parent = words.next()?;
+    words.next().is_none().then(|| run(&parent))
 }
 
-fn run() -> ExitCode {
+fn run(parent: &OsStr) -> ExitCode {
+    // First of all: a program that never reads would not notice that its server is gone.
+    if process_guard::tether(parent).is_err() {
+        return ExitCode::FAILURE;
+    }
     let mut lines = Lines::new();
     let Some(room) = lines.read::<Room>() else { return ExitCode::FAILURE };
+    // Before there is another thread, which inherits it. A system that refuses loses nothing but that.
+    let _ = rustix::process::nice(NICENESS);
     let mut missing = bounds::before(&room.limits, room.stack);
     let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(room.stack);
     let running = thread.spawn(move || {
         missing.extend(bounds::after());
-        if !missing.is_empty() && say(&[Out::Unbounded(missing.join(", "))]).is_err() {
+        if let Some(failure) = bounds::refusal(&missing).filter(|_| room.is_confinement_required) {
+            // The program is not even read.
+            let _ = say(&[Out::Unprotected(bounds::names(&missing)), Out::Done(Err(failure))]);
+            return;
+        }
+        if !missing.is_empty() && say(&[Out::Unprotected(bounds::names(&missing))]).is_err() {
             return;
         }
         // All that can be done before there is a program.
@@ -59,14 +78,14 @@ fn run() -> ExitCode {
 
 /// For tests of what is left to a process: its limits and its files are given up.
 #[doc(hidden)]
-pub fn give_up_files(limits: &Limits, stack: usize) -> Vec<&'static str> {
-    bounds::before(limits, stack)
+pub fn give_up_files(limits: &Limits, stack: usize) -> String {
+    bounds::names(&bounds::before(limits, stack))
 }
 
 /// For tests as well: nearly all that the system offers is given up.
 #[doc(hidden)]
-pub fn give_up_calls() -> Vec<&'static str> {
-    bounds::after()
+pub fn give_up_calls() -> String {
+    bounds::names(&bounds::after())
 }
 
 /// A line of JSON for each.

@@ -61,6 +61,9 @@ pub enum Kind {
     Tool,
     Exception,
     Cancelled,
+    Busy,
+    /// The system cannot confine programs, and nobody has allowed it to run them all the same.
+    Unconfined,
 }
 
 impl Failure {
@@ -75,7 +78,7 @@ impl Failure {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Timeout,
         Self::Memory,
         Self::Stack,
@@ -88,6 +91,8 @@ impl Kind {
         Self::Tool,
         Self::Exception,
         Self::Cancelled,
+        Self::Busy,
+        Self::Unconfined,
     ];
 
     pub fn name(self) -> &'static str {
@@ -104,6 +109,8 @@ impl Kind {
             Self::Tool => "tool",
             Self::Exception => "exception",
             Self::Cancelled => "cancelled",
+            Self::Busy => "busy",
+            Self::Unconfined => "unconfined",
         }
     }
 }

@@ -112,7 +112,8 @@ impl Waiting {
         let mut command = Command::new(program);
         command.arg0(NAME).arg(WORD).env_clear().kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| failed(&error))?;
+        let child = process_guard::spawn_tethered(command).await;
+        let mut child = child.map_err(|error| failed(&error))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(mut stdin), Some(stdout), stderr) = pipes else {
             return Err(failed(&"it has no pipes"));

@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use crate::border::{Ended, IMPORTS_MAX, In, Out, Room, SPECIFIER_BYTES_MAX};
-use crate::host::{Call, Clock, Host, Module, Notes};
+use crate::border::{Ended, IMPORTS_MAX, In, Out, SPECIFIER_BYTES_MAX, Thrown};
+use crate::host::{Boxed, Call, Clock, Host, Module, Notes};
 use crate::limits::Limits;
 use crate::outcome::{Called, Failure, Kind, Outcome};
 use crate::program::Program;
@@ -50,7 +50,7 @@ impl Sandbox {
         let limits = limits.within_reason();
         let files = program.files.iter().map(|file| file.name.clone()).collect();
         let room = match stack::bytes(&program, &limits) {
-            Ok(stack) => Room { limits, stack },
+            Ok(stack) => self.room(limits, stack),
             Err(failure) => return Outcome::failed(failure),
         };
         let running = tokio::select! {
@@ -62,6 +62,29 @@ impl Sandbox {
             },
         };
         Run::new(running, limits, files, host, cancelled).go().await
+    }
+}
+
+impl Sandbox {
+    /// Runs an empty program, to learn whether programs can run here.
+    pub async fn probe(&self) -> Result<(), Failure> {
+        let (limits, host) = (Limits::default(), Arc::new(NoHost));
+        let outcome = self.run(Program::of(""), limits, host, CancellationToken::new()).await;
+        outcome.error.map_or(Ok(()), Err)
+    }
+}
+
+/// The host of a program that imports nothing.
+struct NoHost;
+
+impl Host for NoHost {
+    fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
+        Box::pin(ready(Err("there are no modules".to_owned())))
+    }
+
+    fn call<'a>(&'a self, _: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
+        let message = "there are no functions".to_owned();
+        Box::pin(ready(Err(Thrown { kind: Kind::Import, message, data: None })))
     }
 }
 
@@ -80,8 +103,8 @@ struct Run {
     host: Arc<dyn Host>,
     cancelled: CancellationToken,
     outcome: Outcome,
-    /// What bounds it has not is told once.
-    has_told_bounds: bool,
+    /// Whether it has reported missing protections, which it may do once.
+    has_reported_gaps: bool,
     /// What it has imported, and how often it has asked. It waits for one before it asks for another.
     modules: HashMap<String, Module>,
     imports: usize,
@@ -121,7 +144,7 @@ impl Run {
             host,
             cancelled,
             outcome: Outcome::default(),
-            has_told_bounds: false,
+            has_reported_gaps: false,
             modules: HashMap::new(),
             imports: 0,
             is_importing: false,
@@ -258,9 +281,9 @@ impl Run {
                 }
                 is_right
             }
-            Out::Unbounded(what) => {
-                self.running.note_unbounded(&what);
-                !std::mem::replace(&mut self.has_told_bounds, true)
+            Out::Unprotected(what) => {
+                self.running.note_unprotected(&what);
+                !std::mem::replace(&mut self.has_reported_gaps, true)
             }
             Out::Import { specifier } => self.import(specifier),
             Out::Call { id, module, function, arguments } => {

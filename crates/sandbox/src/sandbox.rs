@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use fair_semaphore::{FairSemaphore, Owner, Permit};
 
 use crate::border::{In, Out, Room};
+use crate::limits::Limits;
 use crate::outcome::{Failure, Kind};
 use crate::process::Processes;
 use crate::program::Program;
@@ -16,6 +17,8 @@ use crate::{process, size, thread};
 
 /// How many programs run at a time; others wait.
 const AT_ONCE: usize = 16;
+/// How many programs of the local user may wait.
+const WAITING_MAX: usize = 256;
 /// So long after a program nothing is done for the next one: who gets the result of this one comes first.
 const LULL: Duration = Duration::from_millis(20);
 /// How long a thread or a process is kept at least that no program has come for, and no longer than twice that.
@@ -23,8 +26,13 @@ const KEPT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// On a thread of this process, which the system does not confine. A program that finds the thread
+    /// taken gets an `UnconfinedProcess`.
     Thread,
+    /// In a process that the system confines. If it cannot, programs are refused.
     Process,
+    /// In a process that the system confines as far as it can.
+    UnconfinedProcess,
 }
 
 impl Mode {
@@ -32,25 +40,30 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Thread => "thread",
-            Self::Process => "process",
+            Self::Process | Self::UnconfinedProcess => "process",
         }
     }
 }
 
 /// Clones share everything.
 #[derive(Clone)]
-pub struct Sandbox(Arc<Shared>);
+pub struct Sandbox {
+    shared: Arc<Shared>,
+    /// Whose programs run, and how many of them may wait for their turn.
+    owner: Owner,
+    waiting_max: usize,
+}
 
 struct Shared {
     mode: Mode,
     is_ready: bool,
     /// Whether somebody looks after what waits, so that it goes when nothing comes for it.
     is_watched: AtomicBool,
-    turns: Arc<Semaphore>,
+    turns: FairSemaphore,
     threads: Threads,
     processes: Processes,
-    /// What a machine does not give is said once.
-    is_unbounded: AtomicBool,
+    /// Whether the log has told what protections the system lacks.
+    has_told_gaps: AtomicBool,
 }
 
 impl Sandbox {
@@ -66,35 +79,48 @@ impl Sandbox {
     }
 
     fn of(mode: Mode, program: PathBuf, is_ready: bool) -> Self {
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             mode,
             is_ready,
             is_watched: AtomicBool::new(false),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: FairSemaphore::new(AT_ONCE),
             threads: Threads::new(),
             processes: Processes::new(program),
-            is_unbounded: AtomicBool::new(false),
-        }))
+            has_told_gaps: AtomicBool::new(false),
+        });
+        Self { shared, owner: None, waiting_max: WAITING_MAX }
+    }
+
+    /// The same sandbox for the programs of one principal, who shares its slots fairly with others.
+    pub fn with_owner(&self, owner: Owner, waiting_max: usize) -> Self {
+        Self { shared: Arc::clone(&self.shared), owner, waiting_max }
     }
 
     /// Whether no program runs, not even one that was told to end and goes on on its thread.
     pub fn is_idle(&self) -> bool {
-        self.0.turns.available_permits() == AT_ONCE && self.0.threads.is_idle()
+        self.shared.turns.is_idle() && self.shared.threads.is_idle()
+    }
+
+    pub(crate) fn room(&self, limits: Limits, stack: usize) -> Room {
+        Room { limits, stack, is_confinement_required: self.shared.mode == Mode::Process }
     }
 
     /// Programs beyond so many wait for their turn, and their time begins with it.
     pub(crate) async fn start(&self, room: Room, program: Program) -> Result<Running, Failure> {
-        let Shared { mode, turns, threads, processes, .. } = &*self.0;
-        let turn = Arc::clone(turns).acquire_owned().await.ok();
+        let Shared { mode, turns, threads, processes, .. } = &*self.shared;
+        let turn = turns.acquire(self.owner.clone(), self.waiting_max).await.map_err(|_| {
+            let message = "too many of your programs wait already; try again when one has ended";
+            Failure::new(Kind::Busy, message)
+        })?;
         let place = match mode {
             Mode::Thread => threads.place(),
-            Mode::Process => None,
+            Mode::Process | Mode::UnconfinedProcess => None,
         };
         let at = match place {
             Some(place) => At::Thread(threads.run(place, room, program)?),
             None => At::Process(Box::new(processes.run(room, &program).await?)),
         };
-        Ok(Running { at, room, sandbox: Arc::clone(&self.0), turn })
+        Ok(Running { at, room, sandbox: Arc::clone(&self.shared), turn })
     }
 }
 
@@ -105,7 +131,7 @@ impl Shared {
         let Some(ours) = sandbox.upgrade() else { return };
         let is_new = match ours.mode {
             Mode::Thread => ours.threads.prepare(room),
-            Mode::Process => ours.processes.prepare(room).await,
+            Mode::Process | Mode::UnconfinedProcess => ours.processes.prepare(room).await,
         };
         if !is_new || ours.is_watched.swap(true, Ordering::Relaxed) {
             return;
@@ -129,7 +155,7 @@ pub(crate) struct Running {
     at: At,
     room: Room,
     sandbox: Arc<Shared>,
-    turn: Option<OwnedSemaphorePermit>,
+    turn: Permit,
 }
 
 enum At {
@@ -202,11 +228,11 @@ impl Running {
         }
     }
 
-    /// A machine that does not give all bounds is spoken of loudly, once.
-    pub(crate) fn note_unbounded(&self, what: &str) {
-        if !self.sandbox.is_unbounded.swap(true, Ordering::Relaxed) {
-            let what = size::line(&what.escape_debug().to_string());
-            tracing::warn!("programs of agents run with fewer bounds than they should: {what}");
+    /// Warns once about what the system lacks.
+    pub(crate) fn note_unprotected(&self, missing: &str) {
+        if !self.sandbox.has_told_gaps.swap(true, Ordering::Relaxed) {
+            let missing = size::line(&missing.escape_debug().to_string());
+            tracing::warn!(%missing, "the sandbox has fewer protections than it should");
         }
     }
 }

@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn a_thread_that_nobody_needs_goes() {
         let threads = Threads::new();
-        let room = Room { limits: Limits::default(), stack: 16 * 1024 * 1024 };
+        let (limits, stack) = (Limits::default(), 16 * 1024 * 1024);
+        let room = Room { limits, stack, is_confinement_required: false };
         assert!(threads.prepare(room) && !threads.prepare(room), "there is one");
         assert!(!threads.forget(Duration::from_secs(60)), "it is new");
         assert!(threads.forget(Duration::ZERO));

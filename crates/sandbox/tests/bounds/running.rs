@@ -24,7 +24,7 @@ async fn a_running_program_has_nothing() {
     let (outcome, told) = tokio::join!(running, looking);
     assert_eq!(outcome.result.unwrap().get(), "\"done\"");
     insta::assert_snapshot!(told.unwrap(), @r"
-    arguments: workflowlookup __sandbox
+    arguments: workflowlookup __sandbox [PARENT]
     variables:
     threads: main program
     NoNewPrivs: 1
@@ -82,8 +82,9 @@ fn told(child: &str, status: &str) -> String {
         })
         .collect();
     threads.sort();
+    let arguments = read("cmdline").trim_end_matches('\0').replace('\0', " ");
     let mut told = vec![
-        format!("arguments: {}", read("cmdline").trim_end_matches('\0').replace('\0', " ")),
+        format!("arguments: {}", arguments.replace(&std::process::id().to_string(), "[PARENT]")),
         format!("variables: {}", read("environ").replace('\0', " ")).trim_end().to_owned(),
         format!("threads: {}", threads.join(" ")),
     ];

@@ -10,5 +10,6 @@ mod liars;
 mod memory;
 mod noting;
 mod programs;
+mod sharing;
 mod threads;
 mod world;

@@ -92,6 +92,11 @@ pub(crate) fn only(name: &str) -> Boxed<'static, Result<Module, String>> {
 }
 
 pub(crate) fn sandbox(mode: Mode) -> Sandbox {
+    // Not every system that runs the tests can confine a process.
+    let mode = match mode {
+        Mode::Process => Mode::UnconfinedProcess,
+        mode => mode,
+    };
     Sandbox::new(mode, child())
 }
 

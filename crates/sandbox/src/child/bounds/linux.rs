@@ -12,11 +12,13 @@ use seccompiler::{
     apply_filter_all_threads,
 };
 
+use super::Gap;
+
 /// The newest that we know; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V6;
 
 /// No files, no network, nobody else's processes.
-pub(super) fn landlock() -> Option<&'static str> {
+pub(super) fn landlock() -> Option<Gap> {
     let given_up = || -> Result<RulesetStatus, landlock::RulesetError> {
         let rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -27,8 +29,8 @@ pub(super) fn landlock() -> Option<&'static str> {
     };
     match given_up() {
         Ok(RulesetStatus::FullyEnforced) => None,
-        Ok(RulesetStatus::PartiallyEnforced) => Some("a newer Landlock"),
-        Ok(RulesetStatus::NotEnforced) | Err(_) => Some("Landlock"),
+        Ok(RulesetStatus::PartiallyEnforced) => Some(Gap::NewerLandlock),
+        Ok(RulesetStatus::NotEnforced) | Err(_) => Some(Gap::Landlock),
     }
 }
 
@@ -82,7 +84,7 @@ fn allowed_if() -> Vec<(i64, Vec<Condition>)> {
     ]
 }
 
-pub(super) fn seccomp() -> Option<&'static str> {
+pub(super) fn seccomp() -> Option<Gap> {
     let apply = || -> Result<(), Box<dyn std::error::Error>> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.into_iter().map(|call| (call, Vec::new())).collect();
@@ -101,5 +103,5 @@ pub(super) fn seccomp() -> Option<&'static str> {
         let filter: seccompiler::BpfProgram = filter.try_into()?;
         Ok(apply_filter_all_threads(&filter)?)
     };
-    apply().err().map(|_| "seccomp")
+    apply().err().map(|_| Gap::Seccomp)
 }

@@ -1,3 +1,3 @@
 #!/bin/sh
 # Says again and again what it has no bounds for.
-while :; do printf '{"Unbounded":"anything"}\n'; done
+while :; do printf '{"Unprotected":"anything"}\n'; done
