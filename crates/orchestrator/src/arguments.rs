@@ -2,20 +2,23 @@
 //! strangers': nothing is fetched for them, and one that is broken, too large or too much work is left unchecked and said
 //! to be. Whoever calls decides what that means; the server checks for itself in any case.
 
+use budget::Budget;
+use budget::schema::Schema;
 use serde_json::Value;
 
 use crate::nearest::nearest;
 use crate::tool::{Json, Tool};
 
 mod compiled;
-mod cost;
 mod dialect;
 mod problem;
 
+use compiled::Compiled;
 pub use compiled::Unchecked;
-use compiled::{Compiled, Schema};
 pub use problem::{Kind, Problem};
 
+/// What checking one value may take. It is done where others wait, and who is called checks for itself in any case.
+const STEPS_MAX: u64 = 2_000_000;
 /// How many names are offered for a tool that does not exist.
 const NAMES_OFFERED: usize = 5;
 
@@ -53,26 +56,18 @@ impl Checker {
     fn check(&self, schema: &Json, value: &Value) -> Verdict {
         let compiled = self.compiled.schema(schema);
         match compiled.get() {
-            Some(Ok(compiled)) => compiled.check(schema, value),
+            Some(Ok(compiled)) => check(compiled, schema, value),
             Some(Err(unchecked)) => Verdict::Unchecked(unchecked.clone()),
             None => Verdict::Unchecked(Unchecked::TooLarge),
         }
     }
 }
 
-impl Schema {
-    fn check(&self, json: &Json, value: &Value) -> Verdict {
-        let cost = match cost::of(&self.value, value) {
-            Ok(cost) => cost,
-            Err(unchecked) => return Verdict::Unchecked(unchecked),
-        };
-        if self.validator.is_valid(value) {
-            return Verdict::Fits;
-        }
-        if cost > cost::EXPLAINED_MAX {
-            return Verdict::Wrong(vec![Problem::somewhere()]);
-        }
-        problem::explain(self, json, value)
+fn check(schema: &Schema, json: &Json, value: &Value) -> Verdict {
+    match schema.evaluate(value, &Budget::with_steps(STEPS_MAX)) {
+        Err(_) => Verdict::Unchecked(Unchecked::TooMuchWork),
+        Ok(evaluation) if evaluation.is_valid => Verdict::Fits,
+        Ok(evaluation) => problem::explain(schema, json, value, evaluation.steps),
     }
 }
 

@@ -31,6 +31,12 @@ pub enum Error {
     )]
     Unusable { id: String, why: Option<String> },
 
+    /// Its entry is there, and no person has consented to it.
+    #[error(
+        "`{id}` is not trusted: nobody has consented to its entry in `{file}`; a person decides, by `{command}`"
+    )]
+    Untrusted { id: String, file: String, command: String },
+
     #[error(transparent)]
     NoTool(NoSuchTool),
 
@@ -130,9 +136,14 @@ pub enum Awaited {
 impl Error {
     /// There is no such server, and perhaps others of nearly that name; or its entry cannot be used.
     pub fn no_server(id: &str, registry: &Registry) -> Self {
+        // A trusted entry comes first: consent must not be the way around its problem.
         if let Some(broken) = registry.unusable().find(|server| server.draft.id == id) {
             let why = broken.trouble.as_deref().map(str::to_owned);
             return Self::Unusable { id: id.to_owned(), why };
+        }
+        if let Some((file, _)) = registry.untrusted().find(|(_, server)| server.draft.id == id) {
+            let (command, file) = (file.trust_command(), file.path.display().to_string());
+            return Self::Untrusted { id: id.to_owned(), file, command };
         }
         let ids = registry.entries.iter().map(|entry| entry.id.as_str());
         let nearest = nearest(id, ids, NAMES_OFFERED).into_iter().map(str::to_owned).collect();
@@ -165,6 +176,7 @@ impl Error {
             Self::Upstream { .. }
             | Self::NoServer { .. }
             | Self::Unusable { .. }
+            | Self::Untrusted { .. }
             | Self::NoTool(_)
             | Self::Denied(_)
             | Self::NotConfirmed { .. }

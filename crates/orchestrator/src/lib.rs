@@ -8,7 +8,6 @@ pub mod code;
 pub mod discovery;
 mod error;
 pub mod exact;
-pub mod guard;
 pub mod kept;
 mod nearest;
 pub mod oauth;

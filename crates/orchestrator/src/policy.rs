@@ -187,6 +187,7 @@ mod tests {
                 args: Vec::new(),
                 env: Default::default(),
                 cwd: None,
+                unconfined: false,
             },
             always_allow: vec!["search_*".to_owned()],
             sensitivity,

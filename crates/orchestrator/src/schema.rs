@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use budget::schema::percent_decode;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
@@ -156,25 +157,7 @@ pub(crate) fn path(reference: &str) -> Option<Vec<String>> {
         return Some(Vec::new());
     }
     let steps = pointer.strip_prefix('/')?.split('/');
-    steps.map(|step| Some(decoded(step)?.replace("~1", "/").replace("~0", "~"))).collect()
-}
-
-/// Without the percent signs of a URL.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, tail @ ..] = rest {
-        rest = tail;
-        if *byte != b'%' {
-            bytes.push(*byte);
-            continue;
-        }
-        let (digits, tail) = rest.split_at_checked(2)?;
-        let value = |digit: u8| char::from(digit).to_digit(16);
-        bytes.push((value(digits[0])? * 16 + value(digits[1])?) as u8);
-        rest = tail;
-    }
-    String::from_utf8(bytes).ok()
+    steps.map(|step| Some(percent_decode(step)?.replace("~1", "/").replace("~0", "~"))).collect()
 }
 
 #[cfg(test)]

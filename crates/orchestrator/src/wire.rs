@@ -45,10 +45,10 @@ impl WireLog {
 
     /// One line, in one piece.
     fn write(&self, line: &Line<'_>) {
-        let Ok(mut text) = serde_json::to_vec(line) else { return };
-        text.push(b'\n');
+        let Ok(text) = serde_json::to_string(line) else { return };
+        let text = format!("{}\n", untrusted_text::escape(&text));
         let mut recording = lock(&self.0);
-        if let Err(error) = recording.file.write_all(&text)
+        if let Err(error) = recording.file.write_all(text.as_bytes())
             && !std::mem::replace(&mut recording.has_failed, true)
         {
             tracing::error!("cannot write down messages, and the recording lacks some: {error}");

@@ -6,7 +6,7 @@
 
 #[path = "hostile/left.rs"]
 mod left;
-#[path = "guard/processes.rs"]
+#[path = "../../process_guard/tests/guard/processes.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod processes;
 #[path = "it/world.rs"]

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stderr, reason = "what it took is worth knowing")]
 #![cfg(target_os = "linux")]
 
-#[path = "guard/processes.rs"]
+#[path = "../../process_guard/tests/guard/processes.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod processes;
 

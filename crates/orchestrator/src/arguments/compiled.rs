@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use budget::schema::{Options, PATTERNS_MAX, Schema, pattern_texts};
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{PatternOptions, Validator};
-use serde_json::Value;
 
 use super::dialect;
 use crate::lock;
@@ -18,12 +17,6 @@ const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
 const SCHEMA_BYTES_FACTOR: usize = 64;
 /// Larger schemas are not looked at.
 const SCHEMA_BYTES_MAX: usize = 256 * 1024;
-/// Compiling a pattern takes time, and more of them than this are not compiled.
-const PATTERNS_MAX: usize = 64;
-/// The largest program that a pattern may come to.
-const PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// How many steps back a pattern with look-around may take on one text. Others run in linear time.
-const BACKTRACK_MAX: usize = 10_000;
 
 /// Why something was not checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,20 +33,12 @@ pub enum Unchecked {
     Dialect,
     #[error("its schema refers to `{reference}`, which is not in it, and nothing is fetched")]
     Elsewhere { reference: String },
-    #[error("its schema refers to `{reference}` in a way that is not followed")]
-    Reference { reference: String },
     #[error("checking it would be too much work")]
     TooMuchWork,
 }
 
 fn at(pointer: &str) -> String {
     if pointer.is_empty() { String::new() } else { format!(" at `{pointer}`") }
-}
-
-#[derive(Debug)]
-pub(super) struct Schema {
-    pub(super) validator: Validator,
-    pub(super) value: Value,
 }
 
 type Made = OnceLock<Result<Schema, Unchecked>>;
@@ -86,8 +71,9 @@ impl Compiled {
         let made = lock(&self.cache).slot(json.text());
         let mut bytes = None;
         made.get_or_init(|| {
-            let (schema, patterns) = compile(json);
-            bytes = Some(SCHEMA_BYTES_FACTOR * json.text().len() + PATTERN_BYTES_MAX * patterns);
+            let schema = compile(json);
+            let pattern_bytes = schema.as_ref().map_or(0, Schema::pattern_bytes);
+            bytes = Some(SCHEMA_BYTES_FACTOR * json.text().len() + pattern_bytes);
             schema
         });
         if let Some(bytes) = bytes {
@@ -126,37 +112,21 @@ impl Cache {
     }
 }
 
-/// The schema, and how many patterns it has.
-fn compile(json: &Json) -> (Result<Schema, Unchecked>, usize) {
+fn compile(json: &Json) -> Result<Schema, Unchecked> {
     // The text was JSON when it came, so that only its depth can be wrong with it.
-    let Ok(value) = json.value() else { return (Err(Unchecked::TooDeep), 0) };
-    let mut survey = Survey::default();
-    survey.look(&value, 0);
-    if survey.patterns > PATTERNS_MAX {
-        return (Err(Unchecked::TooManyPatterns), 0);
+    let value = json.value().map_err(|_| Unchecked::TooDeep)?;
+    if pattern_texts(&value).len() > PATTERNS_MAX {
+        return Err(Unchecked::TooManyPatterns);
     }
-    // What a reference means below an id of its own is more than the estimate of the work knows.
-    if let Some(reference) = survey.reference.filter(|_| survey.has_inner_id) {
-        return (Err(Unchecked::Reference { reference }), 0);
-    }
-    let patterns =
-        PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_MAX).size_limit(PATTERN_BYTES_MAX);
-    let mut options = jsonschema::options()
-        .offline()
-        .with_pattern_options(patterns)
-        // What a format means differs from server to server; they check it themselves.
-        .should_validate_formats(false);
-    if let Some(draft) = dialect::of(&value) {
-        options = options.with_draft(draft);
-    }
-    let built = options.build(&value).map_err(|error| match error.kind() {
+    // What a format means differs from server to server; they check it themselves.
+    let options = Options { draft: dialect::of(&value), ignores_formats: true };
+    Schema::build(&value, options).map_err(|error| match error.kind() {
         ValidationErrorKind::Referencing(problem) => refers(problem),
         _ => Unchecked::Malformed {
             pointer: error.instance_path().to_string(),
             message: super::problem::cut(&error),
         },
-    });
-    (built.map(|validator| Schema { validator, value }), survey.patterns)
+    })
 }
 
 fn refers(problem: &jsonschema::ReferencingError) -> Unchecked {
@@ -168,36 +138,5 @@ fn refers(problem: &jsonschema::ReferencingError) -> Unchecked {
         }
         Problem::UnknownSpecification { .. } => Unchecked::Dialect,
         other => Unchecked::Malformed { pointer: String::new(), message: other.to_string() },
-    }
-}
-
-/// What is in a schema. Data that only looks like a schema is counted too.
-#[derive(Default)]
-struct Survey {
-    patterns: usize,
-    reference: Option<String>,
-    has_inner_id: bool,
-}
-
-impl Survey {
-    fn look(&mut self, value: &Value, depth: usize) {
-        match value {
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    match (key.as_str(), value) {
-                        ("pattern", Value::String(_)) => self.patterns += 1,
-                        ("patternProperties", Value::Object(patterns)) => {
-                            self.patterns += patterns.len();
-                        }
-                        ("$ref", Value::String(to)) => self.reference = Some(to.clone()),
-                        ("$id" | "id", Value::String(_)) if depth > 0 => self.has_inner_id = true,
-                        _ => {}
-                    }
-                    self.look(value, depth + 1);
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.look(item, depth + 1)),
-            _ => {}
-        }
     }
 }

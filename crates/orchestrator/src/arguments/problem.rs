@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use budget::schema::Schema;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::compiled::Schema;
 use super::{Unchecked, Verdict};
 use crate::nearest::nearest_one;
 use crate::registry::tree::join;
@@ -85,9 +85,9 @@ impl Problem {
     }
 }
 
-pub(super) fn explain(schema: &Schema, json: &Json, value: &Value) -> Verdict {
+pub(super) fn explain(schema: &Schema, json: &Json, value: &Value, steps: u64) -> Verdict {
     let mut explanation = Explanation { schema: Node::read(json), value, problems: Vec::new() };
-    for error in schema.validator.iter_errors(value) {
+    for error in schema.errors(value, steps) {
         // A pattern that took too long: nobody knows whether the value is good.
         if matches!(
             error.kind(),

@@ -104,7 +104,7 @@ impl Keep {
     }
 
     fn look(&self, trust: Trust) -> Result<Arc<Records>, Unkept> {
-        let file = match File::open(&self.path) {
+        let file = match regular_file::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut seen = lock(&self.seen);

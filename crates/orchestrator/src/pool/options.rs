@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::guard::GuardProgram;
 use crate::registry::entry::Connect;
 use crate::wire::WireLog;
+use process_guard::GuardProgram;
 
 /// Results up to here are handed over whole: clients refuse what has more than some 25,000 tokens.
 const RESULT_LIMIT: usize = 64 * 1024;

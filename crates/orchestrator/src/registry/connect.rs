@@ -13,7 +13,7 @@ use super::limits::{SHORT_TEXT_MAX, VALUE_MAX};
 use super::report::{At, Object, Raw, Report};
 use super::secrecy::Role;
 use super::shapes::Dialect;
-use crate::guard::is_loader;
+use process_guard::is_loader;
 
 /// An entry's own fields, and those nested in `mcp`.
 pub(super) struct Sources<'a> {
@@ -99,6 +99,7 @@ pub(super) fn reached(
     let mut args = fields.take("args", report);
     let mut env = fields.take("env", report);
     let cwd = fields.take("cwd", report);
+    let unconfined = fields.take("unconfined", report);
     let urls: &[&str] = match fields.dialect {
         Dialect::Map => &["url", "serverUrl", "httpUrl"],
         Dialect::Own | Dialect::Codex => &["url"],
@@ -141,7 +142,8 @@ pub(super) fn reached(
             env.extend(handed_on(passed_on, filling, report));
             let cwd = cwd.and_then(|at| at.text(report, VALUE_MAX));
             let cwd = cwd.map(|raw| filling.text(&raw, "cwd", Role::Path, report));
-            Some(Reached::Stdio { command, args, env, cwd })
+            let unconfined = unconfined.and_then(|at| at.flag(report)).unwrap_or_default();
+            Some(Reached::Stdio { command, args, env, cwd, unconfined })
         }
         (None, Some(url)) => {
             if transport == Some(Transport::Stdio) {
@@ -162,7 +164,7 @@ pub(super) fn reached(
                 let hint = "see whether the server has another URL for it, often ending in `/mcp`, and write `http`";
                 report.warn(Code::OldTransport, url.key(), message, hint);
             }
-            let unused = [&args, &env, &cwd, &passed_on];
+            let unused = [&args, &env, &cwd, &unconfined, &passed_on];
             no_effect(unused.into_iter().flatten(), "a URL", report);
             http::reached(&url, headers, more_headers, auth.map(|(_, auth)| auth), filling, report)
         }

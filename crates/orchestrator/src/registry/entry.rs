@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use process_guard::Spawn;
+
 /// What stands where a secret would.
 pub const HIDDEN: &str = "***";
 
@@ -45,6 +47,8 @@ pub enum Connect {
         args: Vec<Secret>,
         env: BTreeMap<String, Secret>,
         cwd: Option<PathBuf>,
+        /// Whether it may use setuid programs and reach processes outside its own.
+        unconfined: bool,
     },
     Http {
         /// The whole of it, path included.
@@ -52,6 +56,21 @@ pub enum Connect {
         headers: BTreeMap<String, Secret>,
         auth: Option<Auth>,
     },
+}
+
+impl Connect {
+    /// The command that starts it; none if it is reached over HTTP.
+    pub fn to_spawn(&self) -> Option<Spawn> {
+        let Self::Stdio { command, args, env, cwd, unconfined } = self else { return None };
+        let env = env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        Some(Spawn {
+            command: command.clone(),
+            args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
+            env: env.collect(),
+            cwd: cwd.clone(),
+            unconfined: *unconfined,
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

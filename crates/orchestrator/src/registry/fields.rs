@@ -283,11 +283,12 @@ impl Filling<'_> {
     /// The entry that a draft without an error comes to.
     pub(super) fn entry(&self, draft: &Draft) -> Option<Entry> {
         let connect = match draft.reached.clone()? {
-            Reached::Stdio { command, args, env, cwd } => Connect::Stdio {
+            Reached::Stdio { command, args, env, cwd, unconfined } => Connect::Stdio {
                 command: self.at_home(command.filled.reveal()),
                 args: args.into_iter().map(|arg| arg.filled).collect(),
                 env: env.into_iter().map(|(name, text)| (name, text.filled)).collect(),
                 cwd: cwd.map(|cwd| self.folder(cwd.filled.reveal())),
+                unconfined,
             },
             Reached::Http { url, headers, auth } => Connect::Http {
                 url: url.filled,

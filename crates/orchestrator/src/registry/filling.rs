@@ -12,6 +12,14 @@ use super::shapes::Dialect;
 use super::tree::{Kind, Node};
 use super::variables::{From, Variables, Why, escaped, fill, of_input, parse};
 
+/// Whether variables become values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expansion {
+    Values,
+    /// They stay as they are written, and nobody misses them.
+    Names,
+}
+
 #[derive(Clone)]
 pub(super) struct Filling<'a> {
     variables: &'a Variables,
@@ -19,6 +27,7 @@ pub(super) struct Filling<'a> {
     /// What VS Code's inputs are where nobody says otherwise, by their ids.
     inputs: BTreeMap<&'a str, &'a str>,
     dialect: Dialect,
+    expansion: Expansion,
     /// Nobody misses the variables of a server that is not to be used.
     is_disabled: bool,
 }
@@ -33,7 +42,17 @@ impl<'a> Filling<'a> {
         // A default that could not be written as one is none.
         let inputs = inputs.filter(|(_, default)| !default.contains(['}', '$']));
         let inputs = inputs.collect();
-        Self { variables, base, inputs, dialect: Dialect::Own, is_disabled: false }
+        let (dialect, expansion) = (Dialect::Own, Expansion::Values);
+        Self { variables, base, inputs, dialect, expansion, is_disabled: false }
+    }
+
+    pub(super) fn expanding(&self, expansion: Expansion) -> Self {
+        Self { expansion, ..self.clone() }
+    }
+
+    /// Whether variables become values.
+    pub(super) fn has_values(&self) -> bool {
+        self.expansion == Expansion::Values
     }
 
     pub(super) fn of(&self, dialect: Dialect, is_disabled: bool) -> Self {
@@ -53,7 +72,10 @@ impl<'a> Filling<'a> {
             Dialect::Own | Dialect::Map => self.with_defaults(&raw.text),
         };
         let filled = match parse(&text) {
-            Ok(pieces) => fill(pieces, self.variables),
+            Ok(pieces) => match self.expansion {
+                Expansion::Values => fill(pieces, self.variables),
+                Expansion::Names => fill(pieces, &Variables::NONE),
+            },
             Err(malformed) => {
                 let (message, hint) = wording(malformed.why);
                 let range = report.narrow(&raw.range, &text[malformed.range]);
@@ -67,7 +89,8 @@ impl<'a> Filling<'a> {
             let message = format!("`{label}` is too long once its variables are filled in");
             report.error(Code::TextLength, (&raw.pointer, &raw.range), message, "shorten it");
         }
-        for variable in filled.unset.iter().filter(|_| !self.is_disabled) {
+        let are_missed = !self.is_disabled && self.has_values();
+        for variable in filled.unset.iter().filter(|_| are_missed) {
             let (name, hint) = match variable.from {
                 From::Environment(name) => {
                     let hint = format!(

@@ -56,7 +56,9 @@ pub(super) fn reached(
     let raw = url.text(report, VALUE_MAX)?;
     let before = report.errors();
     let address = filling.text(&raw, "url", Role::Address, report);
-    let parsed = if report.errors() == before { check_url(&address, &raw, report) } else { None };
+    // Names of variables are no URL.
+    let is_whole = report.errors() == before && filling.has_values();
+    let parsed = if is_whole { check_url(&address, &raw, report) } else { None };
     let mut texts: Vec<(String, Text)> = Vec::new();
     let all = headers.map(|at| (at, Holds::Value)).into_iter().chain(more);
     for (at, holds) in all {

@@ -11,7 +11,7 @@ use super::limits::SECRET_BYTES_MAX;
 use super::masks::Masks;
 use super::place::{Content, Kind, Places, on_file, read};
 use super::read::{Format, Reader, Reading};
-use super::variables::Variables;
+use super::trust::{self, read_trusted};
 
 /// The upstreams that there are. A new state is a new value; entries that did not change are the same `Arc`s.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +68,8 @@ pub enum Standing {
     Unusable,
     /// Another file has this id.
     Hidden,
+    /// Nobody has consented to it, so that it takes no effect: no id is taken by it either.
+    Untrusted,
 }
 
 /// An id that stands in two files.
@@ -86,7 +88,7 @@ impl Registry {
     /// Reads everything. What is wrong is told in the findings.
     pub fn load(places: &Places) -> Self {
         let parts = places.files().into_iter().map(|(kind, path)| {
-            let loaded = load(&path, &places.variables);
+            let loaded = load(kind, &path, places);
             Part::of(kind, path, loaded)
         });
         let parts: Vec<Part> = parts.collect();
@@ -109,8 +111,16 @@ impl Registry {
         servers.filter(|server| server.standing == Standing::Unusable)
     }
 
+    /// Those that wait for a person's consent, each with its file.
+    pub fn untrusted(&self) -> impl Iterator<Item = (&RegistryFile, &Listed)> {
+        let servers =
+            self.files.iter().flat_map(|file| file.servers.iter().map(move |one| (file, one)));
+        servers.filter(|(_, server)| server.standing == Standing::Untrusted)
+    }
+
+    /// Whether no file names a server that can be used, or could be once it is trusted.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.untrusted().next().is_none()
     }
 
     /// The server that a finding is about, where it is about one.
@@ -139,6 +149,13 @@ impl Registry {
         let changed = new.iter().filter(|(id, entry)| old.get(*id).is_none_or(|old| old != *entry));
         let gone = old.keys().filter(|id| !new.contains_key(*id));
         changed.map(|(id, _)| id.clone()).chain(gone.cloned()).collect()
+    }
+}
+
+impl RegistryFile {
+    /// The command by which a person trusts it.
+    pub fn trust_command(&self) -> String {
+        trust::command(self.kind, &self.path)
     }
 }
 
@@ -177,15 +194,23 @@ impl Part {
         };
         Self { kind, path, state, reading }
     }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.state == other.state
+            && self.reading.findings == other.reading.findings
+            && self.reading.is_same(&other.reading)
+    }
 }
 
-pub(super) fn load(path: &Path, variables: &Variables) -> Loaded {
+pub(super) fn load(kind: Kind, path: &Path, places: &Places) -> Loaded {
     let Some(content) = read(path)? else { return Ok(None) };
     let base = std::path::absolute(path).ok();
     let base = base.as_deref().and_then(Path::parent);
     let file = path.display().to_string();
+    let variables = &places.variables;
     let reader = Reader { file: Some(&file), format: Format::of(path), base, variables };
-    let reading = reader.read(&content.text);
+    let trust = places.trust(kind, path, &content.text);
+    let reading = read_trusted(&reader, &content.text, &trust);
     Ok(Some((content, reading)))
 }
 
@@ -206,6 +231,7 @@ pub(super) fn assemble<'p>(
             let draft = server.draft.clone();
             let mut trouble = server.trouble.clone();
             let standing = match (taken.get(&draft.id), &server.entry) {
+                _ if !server.is_trusted && !draft.is_disabled => Standing::Untrusted,
                 (Some(by), _) => {
                     let (by, hidden) = (by.clone(), part.path.clone());
                     registry.shadows.push(Shadow { id: draft.id.clone(), by, hidden });
@@ -227,7 +253,9 @@ pub(super) fn assemble<'p>(
                 (None, None) if draft.is_disabled => Standing::Disabled,
                 (None, None) => Standing::Unusable,
             };
-            own.push(draft.id.clone());
+            if server.is_trusted {
+                own.push(draft.id.clone());
+            }
             servers.push(Listed { draft, pointer: server.pointer.clone(), standing, trouble });
         }
         taken.extend(own.into_iter().filter(|id| !id.is_empty()).map(|id| (id, part.path.clone())));

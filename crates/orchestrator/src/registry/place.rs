@@ -1,13 +1,15 @@
 //! Where registries are: one that was named, or the project's and then the user's. Files are read with a bound, and
 //! known by a stamp.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::finding::{Code, Finding, Severity};
 use super::limits::FILE_BYTES_MAX;
+use super::trust::{Trust, TrustPolicy};
 use super::variables::Variables;
 
 /// What a registry is called, wherever it is looked for.
@@ -23,6 +25,8 @@ pub struct Places {
     /// The folder of this program in the user's configuration.
     pub user: Option<PathBuf>,
     pub variables: Variables,
+    /// Which files a person has trusted. Without it, a project's file is not, and the others are.
+    pub trust: Option<Arc<dyn TrustPolicy>>,
 }
 
 /// Who keeps a registry.
@@ -44,6 +48,18 @@ impl Places {
         let folders =
             folders.into_iter().filter_map(|(kind, folder)| Some((kind, folder.as_ref()?)));
         folders.map(|(kind, folder)| (kind, folder.join(FILE_NAME))).collect()
+    }
+
+    pub(super) fn trust(&self, kind: Kind, path: &Path, text: &str) -> Trust {
+        match (&self.trust, kind) {
+            (Some(policy), _) => policy.trust(kind, path, text),
+            (None, Kind::Project) => Trust::Missing,
+            (None, Kind::Named | Kind::User) => Trust::Given,
+        }
+    }
+
+    pub(super) fn trust_revision(&self) -> u64 {
+        self.trust.as_ref().map_or(0, |policy| policy.revision())
     }
 }
 
@@ -89,6 +105,11 @@ pub(super) struct Content {
     pub(super) is_exposed: bool,
 }
 
+/// Reads the text of a file; none if there is no file.
+pub fn text(path: &Path) -> Result<Option<String>, Finding> {
+    Ok(read(path)?.map(|content| content.text))
+}
+
 /// Nothing where there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Content>, Finding> {
     let unreadable = |message: String, hint: &str| on_file(Code::Unreadable, path, message, hint);
@@ -101,12 +122,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Content>, Finding> {
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(unreadable(format!("cannot be read: {error}"), may)),
     };
-    // Opening a pipe would wait for ever.
     if !metadata.is_file() {
         return Err(unreadable("is not a regular file".to_owned(), "name a file"));
     }
     let mut bytes = Vec::new();
-    let opened = File::open(path).and_then(|file| {
+    let opened = regular_file::open(path).and_then(|file| {
         let metadata = file.metadata()?;
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         Ok(metadata)
@@ -156,5 +176,47 @@ pub(super) fn on_file(code: Code, path: &Path, message: String, hint: &str) -> F
         pointer: "".into(),
         message: message.into(),
         hint: Some(hint.into()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A file and a FIFO take turns under one name while it is read, again and again.
+    #[test]
+    fn fifo_swapped_in_while_reading_never_hangs() {
+        const READS: usize = 20_000;
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let registry = path(FILE_NAME);
+        fs::write(path("file"), "{}").unwrap();
+        fs::write(&registry, "{}").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap();
+        assert!(made.success());
+        let is_over = AtomicBool::new(false);
+        let (done, ended) = mpsc::channel();
+        let name = registry.clone();
+        std::thread::spawn(move || {
+            (0..READS).for_each(|_| drop(read(&name)));
+            done.send(())
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for name in ["fifo", "file"] {
+                        fs::hard_link(path(name), path("next")).unwrap();
+                        fs::rename(path("next"), &registry).unwrap();
+                    }
+                }
+            });
+            // Only for a failure.
+            let ended = ended.recv_timeout(Duration::from_secs(60));
+            is_over.store(true, Ordering::Relaxed);
+            ended.expect("reading waits for a FIFO");
+        });
     }
 }

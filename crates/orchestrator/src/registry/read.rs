@@ -7,6 +7,7 @@ use std::path::Path;
 use super::draft::Draft;
 use super::entry::Entry;
 use super::fields::{Filling, read_draft};
+use super::filling::Expansion;
 use super::finding::{Code, Finding, Severity};
 use super::ids::{is_id, of_name, unique};
 use super::limits::{ENTRIES_MAX, ID_MAX};
@@ -60,6 +61,8 @@ pub struct Server {
     /// A JSON pointer to it in its file.
     pub pointer: String,
     pub entry: Option<Entry>,
+    /// Whether a person has consented to it; otherwise there is no entry.
+    pub is_trusted: bool,
     /// Whether nothing is wrong with it, but for variables that are not set here.
     pub is_sound: bool,
     /// The first thing that is wrong with it.
@@ -74,6 +77,17 @@ impl Reading {
 
 impl Reader<'_> {
     pub fn read(&self, text: &str) -> Reading {
+        self.read_some(text, &|_| true)
+    }
+
+    /// The same without entries: nothing is trusted, and no variable expanded.
+    pub fn read_unexpanded(&self, text: &str) -> Reading {
+        self.read_some(text, &|_| false)
+    }
+
+    /// The same, where only some servers are trusted, by the pointers to them. The others get no entry, and their variables
+    /// are not expanded.
+    pub(super) fn read_some(&self, text: &str, is_trusted: &dyn Fn(&str) -> bool) -> Reading {
         // Some editors put a byte order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut report = Report::new(self.file, text);
@@ -82,7 +96,7 @@ impl Reader<'_> {
             Format::Toml => parse_toml(text),
         };
         let servers = match parsed {
-            Ok(root) => self.servers(&root, &mut report),
+            Ok(root) => self.servers(&root, is_trusted, &mut report),
             Err(unreadable) => {
                 let hint = match self.format {
                     _ if text.trim().is_empty() => "write `{\"servers\": []}`",
@@ -97,7 +111,12 @@ impl Reader<'_> {
         Reading { servers: servers.unwrap_or_default(), findings: report.findings(), is_whole }
     }
 
-    fn servers(&self, root: &Node, report: &mut Report<'_>) -> Option<Vec<Server>> {
+    fn servers(
+        &self,
+        root: &Node,
+        is_trusted: &dyn Fn(&str) -> bool,
+        report: &mut Report<'_>,
+    ) -> Option<Vec<Server>> {
         let before = report.errors();
         let Some(mut found) = listed(root, self.variables.project.as_deref(), report) else {
             if report.errors() == before {
@@ -129,6 +148,9 @@ impl Reader<'_> {
             }
             let (before, unset_before) = (report.errors(), report.unset());
             let count = report.count();
+            let is_trusted = is_trusted(&listed.at.pointer);
+            let expansion = if is_trusted { Expansion::Values } else { Expansion::Names };
+            let filling = filling.expanding(expansion);
             let Some(mut draft) = read_draft(&listed, &filling, report) else { continue };
             match listed.name {
                 Some(name) => self.name(name, &listed, &mut draft, &mut taken, report),
@@ -136,11 +158,11 @@ impl Reader<'_> {
             }
             let errors = report.errors() - before;
             let is_sound = errors == report.unset() - unset_before && draft.reached.is_some();
-            let is_good = errors == 0 && !draft.is_disabled;
+            let is_good = errors == 0 && !draft.is_disabled && is_trusted;
             let entry = if is_good { filling.entry(&draft) } else { None };
             let trouble = report.first_error_after(count);
             let pointer = listed.at.pointer.clone();
-            servers.push(Server { draft, pointer, entry, is_sound, trouble });
+            servers.push(Server { draft, pointer, entry, is_trusted, is_sound, trouble });
         }
         Some(servers)
     }

@@ -32,6 +32,9 @@ impl Variables {
         Self { given: Some(given.collect()), home: None, project: None }
     }
 
+    /// None at all: each stays as it is written.
+    pub(super) const NONE: Self = Self { given: Some(BTreeMap::new()), home: None, project: None };
+
     /// Whether one is set.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()

@@ -25,6 +25,8 @@ pub struct Watched {
     current: RwLock<Arc<Registry>>,
     /// Held by who looks.
     files: Mutex<Vec<Followed>>,
+    /// Of the trust that the files were read with.
+    trust_revision: AtomicU64,
 }
 
 /// A file that is followed.
@@ -42,6 +44,7 @@ impl Watched {
 
     /// The same with another interval, for tests.
     pub fn looking_every(places: Places, look_interval: Duration) -> Self {
+        let trust_revision = AtomicU64::new(places.trust_revision());
         let files = places.files();
         let files = files.into_iter().map(|(kind, path)| Followed::new(kind, &path, &places));
         let files: Vec<Followed> = files.collect();
@@ -53,6 +56,7 @@ impl Watched {
             looked: AtomicU64::new(0),
             current: RwLock::new(Arc::new(registry)),
             files: Mutex::new(files),
+            trust_revision,
         }
     }
 
@@ -65,6 +69,7 @@ impl Watched {
             looked: AtomicU64::new(0),
             current: RwLock::new(Arc::new(registry)),
             files: Mutex::default(),
+            trust_revision: AtomicU64::new(0),
         }
     }
 
@@ -90,9 +95,14 @@ impl Watched {
     /// Looks now, whenever somebody looked last.
     pub fn look(&self) {
         let mut files = lock(&self.files);
+        let revision = self.places.trust_revision();
+        let is_trust_same = self.trust_revision.swap(revision, Ordering::Relaxed) == revision;
         let mut is_changed = false;
         for file in files.iter_mut() {
-            is_changed |= file.look(&self.places);
+            is_changed |= match is_trust_same {
+                true => file.look(&self.places),
+                false => file.read_again(&self.places),
+            };
         }
         if !is_changed {
             return;
@@ -124,22 +134,28 @@ impl Followed {
         if stamp.is_some() && stamp == self.stamp {
             return false;
         }
-        let (stamp, mut part) = fresh(self.part.kind, &self.part.path, places);
-        self.stamp = stamp;
-        if part.state == State::Broken && matches!(self.part.state, State::Read | State::Kept) {
-            part.state = State::Kept;
-            part.reading.servers.clone_from(&self.part.reading.servers);
+        let former = self.part.clone();
+        let is_changed = self.read_again(places);
+        if self.part.state != State::Broken || !matches!(former.state, State::Read | State::Kept) {
+            return is_changed;
         }
-        let is_same = part.state == self.part.state
-            && part.reading.findings == self.part.reading.findings
-            && part.reading.is_same(&self.part.reading);
+        self.part.state = State::Kept;
+        self.part.reading.servers.clone_from(&former.reading.servers);
+        !self.part.is_same(&former)
+    }
+
+    /// The same, whether it was changed or not, and without keeping what was good: nobody may trust that any more.
+    fn read_again(&mut self, places: &Places) -> bool {
+        let (stamp, part) = fresh(self.part.kind, &self.part.path, places);
+        self.stamp = stamp;
+        let is_same = part.is_same(&self.part);
         self.part = part;
         !is_same
     }
 }
 
 fn fresh(kind: Kind, path: &Path, places: &Places) -> (Option<Stamp>, Part) {
-    let loaded = load(path, &places.variables);
+    let loaded = load(kind, path, places);
     let stamp = match &loaded {
         Ok(Some((content, _))) => Some(content.stamp.clone()),
         _ => None,

@@ -83,12 +83,13 @@ fn number(number: impl Into<u64>) -> Input {
 fn reached(reached: &Reached) -> Fields {
     let mut fields = Fields::default();
     match reached {
-        Reached::Stdio { command, args, env, cwd } => {
+        Reached::Stdio { command, args, env, cwd, unconfined } => {
             fields.put("transport", "stdio");
             fields.put("command", command.raw.as_str());
             fields.put_list("args", args.iter().map(|arg| arg.raw.as_str()));
             fields.put_object("env", map(env));
             fields.put_some("cwd", raw(cwd));
+            fields.put_some("unconfined", unconfined.then_some(true));
         }
         Reached::Http { url, headers, auth } => {
             fields.put("transport", "http");

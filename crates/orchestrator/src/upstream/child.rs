@@ -4,6 +4,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process_guard::stderr::{LastWords, drain};
+use process_guard::{Guarded, SpawnError};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -11,8 +13,6 @@ use tokio::time::timeout;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connect::Settings;
-use crate::guard::stderr::{LastWords, drain};
-use crate::guard::{self, Guarded, Spawn, SpawnError};
 use crate::wire::Tap;
 
 /// A child that has closed its output ends as a rule; this is how long its status is waited for.
@@ -46,8 +46,8 @@ async fn start_now(
     settings: Arc<Settings>,
     tap: Tap,
 ) -> Result<(ChildStdin, ChildStdout, Kin), SpawnError> {
-    let spawn = Spawn::of(&settings.connect).ok_or(SpawnError::Stopped)?;
-    let child = guard::spawn(&spawn, &settings.guard).await?;
+    let spawn = settings.connect.to_spawn().ok_or(SpawnError::Stopped)?;
+    let child = process_guard::spawn(&spawn, &settings.guard).await?;
     let last_words = LastWords::default();
     let tell = move |line: &str| tap.complained(line.as_bytes());
     let drained = tokio::spawn(drain(child.stderr, last_words.clone(), tell));
@@ -81,7 +81,11 @@ impl Kin {
         let _ = timeout(LAST_WORDS, &mut self.drained).await;
         match self.status {
             Some(status) => {
-                format!("its process ended with {}{}", guard::shown(status), self.last_words)
+                format!(
+                    "its process ended with {}{}",
+                    process_guard::shown(status),
+                    self.last_words
+                )
             }
             None => format!("its process {did}{}", self.last_words),
         }

@@ -24,10 +24,10 @@ use super::ledger::Ledger;
 use super::lines::{Gone, Lines};
 use super::notices::Notices;
 use super::web;
-use crate::guard::GuardProgram;
 use crate::pool::Tokens;
 use crate::registry::entry::Connect;
 use crate::wire::{Secrets, Tap, WireLog};
+use process_guard::GuardProgram;
 
 /// All that connecting needs to know. The same for every connection of one upstream.
 pub(crate) struct Settings {

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::info::Era;
 use super::ledger::{self, Ledger};
 use super::message::{self, Unreadable};
-use crate::guard::stderr::LastWords;
 use crate::wire::Tap;
+use process_guard::stderr::LastWords;
 
 /// The longest message: room for a file of 50 MiB in base64, and what is around it.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 72 * 1024 * 1024;

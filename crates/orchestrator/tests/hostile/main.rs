@@ -10,7 +10,7 @@
 mod alone;
 mod left;
 mod page;
-#[path = "../guard/processes.rs"]
+#[path = "../../../process_guard/tests/guard/processes.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod processes;
 mod row;

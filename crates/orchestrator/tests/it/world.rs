@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use orchestrator::guard::GuardProgram;
 use orchestrator::pool::Event;
 use orchestrator::registry::{Places, Variables, Watched};
 use orchestrator::{Answer, Asker, Call, CallResult, Error, Form, Options, Orchestrator};
+use process_guard::GuardProgram;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::broadcast;

@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod everything;
-#[path = "../guard/processes.rs"]
+#[path = "../../../process_guard/tests/guard/processes.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod processes;
 mod time;

@@ -50,11 +50,12 @@ fn told(entry: &Entry) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &dyn Debug| writeln!(out, "  {name} {value:?}").unwrap();
     match &entry.connect {
-        Connect::Stdio { command, args, env, cwd } => {
+        Connect::Stdio { command, args, env, cwd, unconfined } => {
             line("command", command);
             line("args", args);
             env.iter().for_each(|(name, value)| line(name, value));
             cwd.iter().for_each(|cwd| line("cwd", cwd));
+            unconfined.then(|| line("unconfined", unconfined));
         }
         Connect::Http { url, headers, auth } => {
             line("url", url);

@@ -18,6 +18,7 @@ fn places(root: &Path) -> Places {
         project: folder("project"),
         user: folder("user"),
         variables: crate::variables(),
+        trust: crate::trusting(),
     }
 }
 

@@ -40,6 +40,7 @@ impl Folder {
             project: Some(self.root.path().join("project")),
             user: Some(self.root.path().join("user")),
             variables: crate::variables(),
+            trust: crate::trusting(),
             ..Places::default()
         }
     }
