@@ -3,10 +3,13 @@
 //! hear if there were none.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcp::Caller;
 use serde::{Deserialize, Serialize};
+use store::limits::PAGE_MAX;
+use store::sessions::Session;
 use store::{Filter, Meta, Status};
 
 use crate::audit::{Audit, Line};
@@ -85,6 +88,14 @@ impl Who {
         }
     }
 
+    /// None for the local user, and with anonymous access.
+    pub(crate) fn principal(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Local(_) => None,
+            Self::Principal { name, .. } => Some(name),
+        }
+    }
+
     pub(crate) fn right(&self) -> Option<Right> {
         match self {
             Self::Local(_) => None,
@@ -159,6 +170,63 @@ impl Who {
     }
 }
 
+/// Open sessions that somebody may see. Nobody is asked before a session is shared with them, so those that are shared never
+/// displace their own.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSessions {
+    /// Their own, the newest first; for operators, everybody's.
+    pub(crate) own: SessionList,
+    /// Other owners', who take turns. For approvers, those that wait for a decision come first.
+    pub(crate) shared: SessionList,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SessionList {
+    pub(crate) sessions: Vec<Meta>,
+    /// The list was cut.
+    pub(crate) has_more: bool,
+}
+
+/// Orders shared sessions so that no owner displaces another: the newest of each owner, then the second of each, and so on.
+/// They come the newest first.
+fn take_turns(sessions: Vec<Meta>) -> Vec<Meta> {
+    let mut turns: HashMap<String, usize> = HashMap::new();
+    let mut ordered: Vec<_> = sessions
+        .into_iter()
+        .map(|meta| {
+            let turn = turns.entry(meta.owner.clone()).or_default();
+            *turn += 1;
+            (*turn, meta)
+        })
+        .collect();
+    ordered.sort_by_key(|(turn, _)| *turn);
+    ordered.into_iter().map(|(_, meta)| meta).collect()
+}
+
+/// Lists at most `limit` open sessions of other owners. `find` returns one page of those that have a status. For approvers
+/// it is asked for the waiting ones alone first, so that no number of running sessions displaces them from the page.
+fn shared_sessions(
+    (name, right): (&str, Right),
+    limit: usize,
+    find: impl Fn(&[Status]) -> Result<Vec<Meta>, store::Error>,
+) -> Result<SessionList, store::Error> {
+    let queries: &[&[Status]] = match right {
+        Right::Approve => &[&[Status::Waiting], &[Status::Running]],
+        Right::Use | Right::Admin => &[&[Status::Running, Status::Waiting]],
+    };
+    let mut sessions = Vec::new();
+    for statuses in queries {
+        if sessions.len() <= limit {
+            let mut found = find(statuses)?;
+            found.retain(|meta| meta.owner != name);
+            sessions.extend(take_turns(found));
+        }
+    }
+    let has_more = sessions.len() > limit;
+    sessions.truncate(limit);
+    Ok(SessionList { sessions, has_more })
+}
+
 /// What strangers call a session may be anything, and need not be kept.
 fn looks_like_an_id(id: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
@@ -198,19 +266,22 @@ impl Open {
         });
     }
 
-    /// The sessions that have not come to their end and that they have to do with, the newest first.
-    pub(crate) fn running(&self, who: &Who, limit: usize) -> Result<Vec<Meta>, store::Error> {
+    /// The sessions that are not complete and that they may see, at most `limit` in each list.
+    pub(crate) fn open_sessions(
+        &self,
+        who: &Who,
+        limit: usize,
+    ) -> Result<OpenSessions, store::Error> {
         let (store, statuses) = (self.sessions.store(), [Status::Running, Status::Waiting]);
         let owner = (!self.is_all(who)).then(|| who.owner(self).to_owned());
         let filter = Filter { owner, statuses: statuses.to_vec(), limit, ..Filter::default() };
-        let mut found = store.list(&filter)?.sessions;
-        if let Who::Principal { name, right: Right::Use | Right::Approve } = who {
-            let shared = store.shared_with(name, &statuses, limit)?;
-            found.extend(shared.into_iter().filter(|meta| *meta.owner != **name));
-            found.sort_by_key(|meta| std::cmp::Reverse(meta.created));
-            found.truncate(limit);
-        }
-        Ok(found)
+        let page = store.list(&filter)?;
+        let own = SessionList { has_more: page.next.is_some(), sessions: page.sessions };
+        let Who::Principal { name, right: right @ (Right::Use | Right::Approve) } = who else {
+            return Ok(OpenSessions { own, shared: SessionList::default() });
+        };
+        let find = |statuses: &[Status]| store.shared_with(name, statuses, PAGE_MAX);
+        Ok(OpenSessions { own, shared: shared_sessions((name, *right), limit, find)? })
     }
 
     /// Their sessions that have these words.
@@ -230,9 +301,12 @@ impl Open {
     }
 }
 
-/// What an agent does while a person has to decide. No tool of an agent's decides it.
-pub(crate) fn how_it_is_decided(who: &Who, is_strict: bool, session: &str) -> Cow<'static, str> {
-    let by_token = format!("`POST /sessions/{session}/approve` or `/reject`");
+/// What an agent does while a person has to decide, and what it shows them. No tool of an agent's decides it.
+pub(crate) fn how_it_is_decided(who: &Who, session: &Session, shown: &str) -> Cow<'static, str> {
+    let (is_strict, version, session) = (session.state.strict, session.version, &session.id);
+    let by_token = format!(
+        "`POST /sessions/{session}/approve` or `/reject` with `{{\"version\": {version}}}`"
+    );
     let by_command = format!(
         "`workflowlookup session approve {session}` or `workflowlookup session reject {session} --reason \"…\"`"
     );
@@ -249,15 +323,59 @@ pub(crate) fn how_it_is_decided(who: &Who, is_strict: bool, session: &str) -> Co
         )
         .into(),
         Who::Local(_) => format!(
-            "You cannot do that yourself. Tell your user that it waits, show them the output, and ask them to run \
+            "You cannot do that yourself. Tell your user that it waits, show them {shown}, and ask them to run \
              {by_command}."
         )
         .into(),
         Who::Principal { .. } => format!(
-            "You cannot do that yourself. Tell your user that it waits, and show them the output: somebody whom the \
+            "You cannot do that yourself. Tell your user that it waits, and show them {shown}: somebody whom the \
              session is shared with, and whose token may approve, sends {by_token} to the server; or whoever runs it \
              uses {by_command} there."
         )
         .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Head;
+
+    use super::*;
+
+    fn session(id: usize, status: Status) -> Meta {
+        let head = Head { revision: 0, status, step: None };
+        Meta {
+            id: id.to_string(),
+            key: None,
+            owner: "owner".to_owned(),
+            workflow: "letter".to_owned(),
+            goal: String::new(),
+            definition: String::new(),
+            created: 0,
+            touched: 0,
+            version: 1,
+            head,
+            is_imported: false,
+        }
+    }
+
+    #[test]
+    fn no_page_of_running_sessions_hides_waiting_ones() {
+        let page = 3;
+        // The newest first.
+        let mut shared: Vec<Meta> = (0..page).map(|id| session(id, Status::Running)).collect();
+        shared.push(session(page, Status::Waiting));
+        let find = |statuses: &[Status]| {
+            let has_status = |meta: &&Meta| statuses.contains(&meta.head.status);
+            Ok(shared.iter().filter(has_status).take(page).cloned().collect())
+        };
+        let listed = |right, limit| {
+            let list = shared_sessions(("approver", right), limit, find).unwrap();
+            let ids: Vec<String> = list.sessions.into_iter().map(|meta| meta.id).collect();
+            (ids.join(" "), list.has_more)
+        };
+        assert_eq!(listed(Right::Approve, 2), ("3 0".to_owned(), true));
+        assert_eq!(listed(Right::Approve, 4), ("3 0 1 2".to_owned(), false));
+        assert_eq!(listed(Right::Use, 2), ("0 1".to_owned(), true));
     }
 }

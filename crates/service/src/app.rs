@@ -1,11 +1,12 @@
 //! The spine: what can be asked of the product, whoever asks. A caller takes a snapshot, asks, and
 //! reads the answer out of it; nothing is copied.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use catalog::{Beside, Catalog, Change, Snapshot, Source, SourceState, Watch};
-use engine::{Checker, Next, Progress, Verdict};
+use catalog::{Beside, Catalog, Change, Shadow, Snapshot, Source, SourceState, Watch};
+use engine::{Budget, Checker, Next, Progress, Verdict};
 use serde::Serialize;
 use workflow::limits::is_id;
 use workflow::{Code, Context, Workflow};
@@ -13,10 +14,12 @@ use workflow::{Code, Context, Workflow};
 use crate::audit::Audit;
 use crate::error::Refusal;
 use crate::sessions::{LazySessions, Place, Serving};
+use crate::trust::WorkspaceTrust;
 
 #[derive(Clone)]
 pub struct App {
     catalog: Arc<Catalog>,
+    trust: Arc<WorkspaceTrust>,
     checker: Arc<Checker>,
     sessions: Arc<LazySessions>,
 }
@@ -34,6 +37,9 @@ pub struct Summary<'a> {
     pub(crate) description: &'a str,
     pub category: &'a str,
     pub version: &'a str,
+    /// Whose workflow of the same id it takes the place of: `bundled` or `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<&'static str>,
 }
 
 /// Which workflows to list. Without anything, all.
@@ -45,15 +51,22 @@ pub struct Filter {
 }
 
 impl App {
-    pub fn open(sources: Vec<Source>, place: Option<Place>, audit: Audit) -> Self {
-        let app = Self::unloaded(sources, place, audit, Serving::default());
+    pub fn open(
+        sources: Vec<Source>,
+        trust: Arc<WorkspaceTrust>,
+        place: Option<Place>,
+        audit: Audit,
+    ) -> Self {
+        let app = Self::unloaded(sources, trust, place, audit, Serving::default());
         app.catalog.load();
+        app.trust.end_start();
         app
     }
 
     /// Knows no workflow until its catalogue is loaded.
     pub fn unloaded(
         sources: Vec<Source>,
+        trust: Arc<WorkspaceTrust>,
         place: Option<Place>,
         audit: Audit,
         serving: Serving,
@@ -61,7 +74,8 @@ impl App {
         let checker = Arc::<Checker>::default();
         let sessions = LazySessions::new(place, Arc::clone(&checker), audit, serving);
         let sessions = Arc::new(sessions);
-        Self { catalog: Arc::new(Catalog::new(sources)), checker, sessions }
+        let catalog = Catalog::with_policy(sources, Arc::<WorkspaceTrust>::clone(&trust));
+        Self { catalog: Arc::new(catalog), trust, checker, sessions }
     }
 
     /// The sessions of this user. They need no catalogue: each has its definition with it.
@@ -81,9 +95,10 @@ impl App {
         changed: impl FnMut(&Change) + Send + 'static,
         beside: Beside,
     ) -> impl FnOnce() -> io::Result<Watch> + Send + 'static {
-        let catalog = Arc::clone(&self.catalog);
+        let (catalog, trust) = (Arc::clone(&self.catalog), Arc::clone(&self.trust));
         move || {
             catalog.load();
+            trust.end_start();
             loaded(&catalog.snapshot());
             Watch::start_with(catalog, changed, beside)
         }
@@ -96,9 +111,10 @@ impl App {
         step: &str,
         output: &str,
         context: &Context,
+        budget: &Budget,
     ) -> Result<Verdict, Refusal> {
         let workflow = find(snapshot, id)?;
-        let verdict = self.checker.check(workflow, step, output, context);
+        let verdict = self.checker.check(workflow, step, output, context, budget);
         verdict.map_err(|refusal| {
             let is_schema = matches!(refusal, engine::Refusal::MalformedSchema { .. });
             let all = snapshot.get(id).map(|entry| &*entry.findings).unwrap_or_default();
@@ -122,7 +138,24 @@ pub fn missing_folders(snapshot: &Snapshot) -> Vec<String> {
 
 pub fn list<'s>(snapshot: &'s Snapshot, filter: &Filter) -> Listing<'s> {
     let wanted = snapshot.workflows().filter(|workflow| filter.accepts(workflow));
-    Listing { workflows: wanted.map(Summary::of).collect() }
+    let overrides: HashMap<&str, &'static str> =
+        snapshot.overrides().map(|shadow| (&*shadow.entry.id, whose(snapshot, shadow))).collect();
+    let summary = |workflow: &'s Workflow| {
+        let overrides = overrides.get(&*workflow.id).copied();
+        Summary { overrides, ..Summary::of(workflow) }
+    };
+    Listing { workflows: wanted.map(summary).collect() }
+}
+
+fn whose(snapshot: &Snapshot, shadow: &Shadow) -> &'static str {
+    snapshot.sources[shadow.entry.source].source.name()
+}
+
+/// Whose workflow another file takes the place of, where one does: `bundled` or `user`.
+pub fn overridden(snapshot: &Snapshot, workflow: &Workflow) -> Option<&'static str> {
+    let mut overrides = snapshot.overrides();
+    let shadow = overrides.find(|shadow| *shadow.entry.id == *workflow.id)?;
+    Some(whose(snapshot, shadow))
 }
 
 /// The workflow with this id, or why it cannot be used.
@@ -144,9 +177,10 @@ pub fn next<'s>(
     snapshot: &'s Snapshot,
     id: &str,
     progress: Progress<'s>,
+    budget: &Budget,
 ) -> Result<Next<'s>, Refusal> {
     let workflow = find(snapshot, id)?;
-    engine::next(workflow, progress).map_err(|refusal| Refusal::engine(id, refusal))
+    engine::next(workflow, progress, budget).map_err(|refusal| Refusal::engine(id, refusal))
 }
 
 impl<'a> Summary<'a> {
@@ -157,6 +191,7 @@ impl<'a> Summary<'a> {
             description: &workflow.description,
             category: workflow.category(),
             version: &workflow.version,
+            overrides: None,
         }
     }
 }

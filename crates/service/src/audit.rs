@@ -11,6 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use engine::{Channel, Decision};
 use serde::Serialize;
+use untrusted_text::escape;
 
 use crate::access::Right;
 use crate::sessions::{now, state_folder};
@@ -208,7 +209,9 @@ impl Audit {
         }
         let time = UNIX_EPOCH + Duration::from_millis(now());
         let time = humantime::format_rfc3339_millis(time).to_string();
-        let Ok(mut text) = serde_json::to_string(&Timed { time, line }) else { return };
+        let Ok(text) = serde_json::to_string(&Timed { time, line }) else { return };
+        // People read it in a terminal.
+        let mut text = escape(&text).into_owned();
         text.push('\n');
         let written = match &self.place {
             Place::Nowhere => return,
@@ -261,4 +264,21 @@ fn append_to(path: &Path, text: &str) -> io::Result<()> {
 
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bidirectional_controls_are_escaped() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let audit = Audit::choose(Some(&path));
+        audit.write(&Line { event: "refused", tool: Some("a\u{202e}b"), ..Line::default() });
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(r#""tool":"a\u202eb""#), "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["tool"], "a\u{202e}b");
+    }
 }

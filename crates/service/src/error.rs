@@ -3,12 +3,15 @@
 
 pub mod upstream;
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
+use store::Usage;
 use workflow::Finding;
 
 use crate::access::Right;
-use crate::sessions::{Denied, Standing};
+use crate::sessions::{Denied, Quota, Standing};
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
@@ -28,6 +31,15 @@ pub enum Refusal {
     /// A token that is good for something else.
     #[error("this needs a token with the right `{needed}`, and {}", shown(*has))]
     Right { needed: Right, has: Option<Right> },
+    /// A principal keeps as much as it may.
+    #[error("{}", over_quota(usage, quota, *is_caller))]
+    OverQuota {
+        usage: Usage,
+        quota: Quota,
+        /// Whether it is the caller that is over it, and not the owner of the session.
+        is_caller: bool,
+        retry_after: Duration,
+    },
     #[error("there is no token `{name}`")]
     TokenNotFound { name: String },
     #[error("there is a token `{name}` already")]
@@ -81,6 +93,7 @@ impl Refusal {
             Self::InvalidWorkflow { .. } => (-32002, "Invalid workflow"),
             Self::Storage { .. } | Self::Store { .. } => (-32006, "Storage error"),
             Self::Security { .. } | Self::Right { .. } => (-32007, "Security error"),
+            Self::OverQuota { .. } => (-32000, "Quota exceeded"),
             Self::MalformedId { .. }
             | Self::InvalidParams { .. }
             | Self::TokenNotFound { .. }
@@ -107,10 +120,17 @@ impl Refusal {
             Self::Right { needed, has } => {
                 json!({"details": self.to_string(), "needed": needed, "right": has})
             }
+            Self::OverQuota { retry_after, .. } => {
+                let millis = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+                json!({"details": self.to_string(), "retryAfterMs": millis})
+            }
             Self::SessionNotFound { id } => json!({"sessionId": id}),
             Self::Session { why, at } => {
                 let mut data = at.data();
                 data["details"] = json!(why.to_string());
+                if let Denied::NotSeen(version) = why {
+                    data["waitingVersion"] = json!(version);
+                }
                 data
             }
             Self::Storage { details, .. }
@@ -135,10 +155,15 @@ impl Refusal {
                     json!({"revision": given, "currentRevision": current})
                 }
                 Engine::NotWaiting
+                | Engine::LoopGate { .. }
                 | Engine::StrictGate
                 | Engine::TooLarge { .. }
                 | Engine::Reserved { .. } => {
                     json!({"details": refusal.to_string()})
+                }
+                Engine::Exhausted { step, .. } => {
+                    let details = refusal.to_string();
+                    json!({"workflowId": id, "stepId": step, "details": [details]})
                 }
                 Engine::UnusableCriteria { step, details } => {
                     json!({"workflowId": id, "stepId": step, "details": details})
@@ -179,6 +204,9 @@ impl Refusal {
             Self::TokenExists { name } => Some(format!(
                 "choose another name, or end it with `workflowlookup token revoke {name}`"
             )),
+            Self::OverQuota { .. } => {
+                Some("complete open sessions, or have old ones pruned, and try again".to_owned())
+            }
             Self::Right { needed, .. } => {
                 let how = format!("`workflowlookup token new NAME --right {needed}` makes one");
                 Some(how)
@@ -202,16 +230,29 @@ fn engine_code(refusal: &engine::Refusal) -> (i32, &'static str) {
     use engine::Refusal as Engine;
     match refusal {
         Engine::StepNotFound { .. } => (-32003, "Step not found"),
-        Engine::UnusableCriteria { .. } => (-32004, "Validation error"),
+        Engine::UnusableCriteria { .. } | Engine::Exhausted { .. } => (-32004, "Validation error"),
         Engine::UnknownCompleted { .. }
         | Engine::BadState { .. }
         | Engine::NotCurrent { .. }
         | Engine::WrongRevision { .. }
+        | Engine::LoopGate { .. }
         | Engine::NotWaiting => (-32005, "State error"),
         Engine::StrictGate => (-32007, "Security error"),
         Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
         Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
     }
+}
+
+fn over_quota(usage: &Usage, quota: &Quota, is_caller: bool) -> String {
+    if !is_caller {
+        return "the owner of the session has stored as much as it may".to_owned();
+    }
+    if usage.stored_bytes >= quota.stored_bytes {
+        let (has, may) = (usage.stored_bytes, quota.stored_bytes);
+        return format!("your sessions have {has} bytes, and may have {may}");
+    }
+    let (has, may) = (usage.open_sessions, quota.open_sessions);
+    format!("you have {has} open sessions, and may have {may}")
 }
 
 fn shown(right: Option<Right>) -> String {

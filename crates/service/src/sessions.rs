@@ -13,18 +13,22 @@ use crate::access::Who;
 use crate::audit::Audit;
 use crate::error::Refusal;
 
+mod anchor;
 mod denied;
 mod gates;
 mod key_file;
 mod place;
+mod quota;
 mod signer;
 mod tally;
 
+use anchor::{Anchor, AnchorKeeper};
 use key_file::MasterKey;
 
 pub use denied::{Denied, Standing, from_store, refusal};
 pub use gates::{Gates, Ruling};
 pub use place::{KeyPlace, Place, StoreUrl, state_folder};
+pub use quota::{Quota, Quotas};
 pub(crate) use signer::{Asked, Gate, Signer};
 pub(crate) use tally::{Beginning, Ruled, Tally};
 
@@ -51,6 +55,7 @@ pub struct LazySessions {
     serving: Serving,
     tally: Arc<Tally>,
     audit: Arc<Audit>,
+    quotas: Arc<Quotas>,
     open: OnceLock<Arc<Open>>,
     /// Held by whoever opens them, which may take its time. Nobody else waits for that who does not need them.
     opening: Mutex<()>,
@@ -68,9 +73,31 @@ pub struct Open {
     pub(crate) tally: Arc<Tally>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) gates: Gates,
+    /// Why the store is not the one that its anchor was written for, once that is so.
+    rollback: Arc<OnceLock<String>>,
+    /// Taken when the server ends.
+    anchor: Mutex<Option<AnchorKeeper>>,
+    pub(crate) quotas: Arc<Quotas>,
 }
 
 impl Open {
+    /// Why the store is not the one that its anchor was written for. Nothing but `session verify` works with one that is
+    /// not.
+    pub fn rollback(&self) -> Option<&str> {
+        self.rollback.get().map(String::as_str)
+    }
+
+    fn check_anchor(&self) -> Result<(), Refusal> {
+        self.rollback().map_or(Ok(()), |difference| Err(anchor::rolled_back(difference)))
+    }
+
+    /// Brings the anchor up to date for the last time. Dropping `Open` does so too, but other threads may hold it
+    /// when the process ends.
+    pub(crate) fn finish_anchor(&self) {
+        let keeper = self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(keeper);
+    }
+
     /// Whether the store was seen to be away.
     pub(crate) fn is_away(&self) -> bool {
         self.sessions.store().is_away()
@@ -92,6 +119,7 @@ impl LazySessions {
             serving,
             tally,
             audit,
+            quotas: Arc::default(),
             open: OnceLock::new(),
             opening: Mutex::default(),
         }
@@ -104,6 +132,7 @@ impl LazySessions {
     /// Opens them, and makes the file or the tables where there are none. What fails is tried again with the next call.
     pub fn get(&self) -> Result<Arc<Open>, Refusal> {
         let open = self.open()?;
+        open.check_anchor()?;
         open.sessions.store().allow_making();
         Ok(open)
     }
@@ -116,6 +145,7 @@ impl LazySessions {
         if let Some(open) = self.opened() {
             return Ok(open);
         }
+        self.check_missing_store()?;
         let (place, key) = self.key()?;
         let chain_key = Some(key.for_chain());
         let store = match &place.store {
@@ -129,6 +159,7 @@ impl LazySessions {
             true => None,
             false => Some(store.mark().map_err(|error| from_store(&error))?),
         };
+        let (rollback, anchor) = anchored(place, &key, &store)?;
         let sessions = Arc::new(Sessions::new(store, Arc::clone(&self.checker)));
         let made = Arc::new(Open {
             sessions,
@@ -138,6 +169,9 @@ impl LazySessions {
             tally: Arc::clone(&self.tally),
             audit: Arc::clone(&self.audit),
             gates: self.serving.gates,
+            rollback,
+            anchor: Mutex::new(anchor),
+            quotas: Arc::clone(&self.quotas),
         });
         Ok(Arc::clone(self.open.get_or_init(|| made)))
     }
@@ -168,13 +202,38 @@ impl LazySessions {
 
     /// The same for who only looks: where there is no file and there are no tables, there are no sessions.
     pub fn get_if_any(&self) -> Result<Option<Arc<Open>>, Refusal> {
+        let open = self.get_unanchored()?;
+        open.as_ref().map_or(Ok(()), |open| open.check_anchor())?;
+        Ok(open)
+    }
+
+    /// The same for who finds out what is wrong with the store: also where its anchor says that something is.
+    pub fn get_unanchored(&self) -> Result<Option<Arc<Open>>, Refusal> {
         let is_there = || self.place.as_ref().is_some_and(|place| place.store.exists());
         if self.opened().is_none() && !is_there() {
+            self.check_missing_store()?;
             return Ok(None);
         }
         let open = self.open()?;
-        let is_made = open.sessions.store().is_made().map_err(|error| from_store(&error))?;
-        Ok(is_made.then_some(open))
+        if open.sessions.store().is_made().map_err(|error| from_store(&error))? {
+            return Ok(Some(open));
+        }
+        // An anchor of tables that are gone.
+        open.check_anchor()?;
+        Ok(None)
+    }
+
+    /// Fails if there is no file and its anchor has seen one: a store that was removed is not a new one.
+    fn check_missing_store(&self) -> Result<(), Refusal> {
+        let place = self.place.as_ref().filter(|place| !place.store.exists());
+        // Without an anchor no key is needed, and none is made.
+        let Some(path) = place.and_then(|place| place.anchor.as_ref()).filter(|path| path.exists())
+        else {
+            return Ok(());
+        };
+        let (_, key) = self.key()?;
+        let loss = Anchor::new(path, key.for_anchor()).describe_loss()?;
+        loss.map_or(Ok(()), |loss| Err(anchor::rolled_back(&loss)))
     }
 
     /// For a call about one session that they may see: where there is no file, it is not there either.
@@ -204,9 +263,36 @@ impl LazySessions {
         self.open.get().cloned()
     }
 
+    /// What principals may keep.
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
+}
+
+/// Compares a store that was just opened with its anchor, and has the anchor kept up to date where they agree.
+fn anchored(
+    place: &Place,
+    key: &MasterKey,
+    store: &Store,
+) -> Result<(Arc<OnceLock<String>>, Option<AnchorKeeper>), Refusal> {
+    let rollback = Arc::new(OnceLock::new());
+    let Some(path) = &place.anchor else { return Ok((rollback, None)) };
+    let anchor = Anchor::new(path, key.for_anchor());
+    if let Some(difference) = anchor.update(store)? {
+        tracing::error!("{difference}");
+        let _ = rollback.set(difference);
+        return Ok((rollback, None));
+    }
+    let keeper = AnchorKeeper::start(anchor, store.clone(), Arc::clone(&rollback));
+    let keeper = keeper.map_err(|error| Refusal::Store {
+        details: format!("cannot start a thread: {error}"),
+        hint: None,
+    })?;
+    Ok((rollback, Some(keeper)))
 }
 
 fn no_key(place: &Place, error: &io::Error) -> Refusal {

@@ -17,7 +17,10 @@ pub fn code(error: &Error) -> (i32, &'static str) {
         | Error::NoTool(_)
         | Error::TaskOnly { .. }
         | Error::Arguments { .. } => INVALID_PARAMS,
-        Error::Denied(_) | Error::NotConfirmed { .. } | Error::Unauthorized { .. } => SECURITY,
+        Error::Denied(_)
+        | Error::Untrusted { .. }
+        | Error::NotConfirmed { .. }
+        | Error::Unauthorized { .. } => SECURITY,
         Error::Timeout { .. } => TIMEOUT,
         _ => UPSTREAM,
     }

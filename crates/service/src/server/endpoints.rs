@@ -123,6 +123,7 @@ fn read<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Refusal> {
 
 fn status(refusal: &Refusal) -> u16 {
     match refusal {
+        Refusal::OverQuota { .. } => 429,
         Refusal::Right { .. }
         | Refusal::Security { .. }
         | Refusal::Session { why: Denied::Engine(engine::Refusal::StrictGate), .. } => 403,

@@ -69,6 +69,16 @@ impl Host {
         &self.observer
     }
 
+    /// Finishes what other threads write beside the calls: traces, and the anchor of the store.
+    pub fn finish(&self) {
+        if let Some(tracer) = &self.observer.tracer {
+            tracer.end();
+        }
+        if let Some(open) = self.app.sessions().opened() {
+            open.finish_anchor();
+        }
+    }
+
     /// From now on, changes are told to this one too.
     pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + Sync + 'static) {
         listening(&self.listeners).push(Box::new(listener));
@@ -85,7 +95,8 @@ impl Host {
     }
 
     fn answer(&self, call: Call, caller: Caller) -> Carried {
-        if self.app.sessions().are_remote() && waiting::may_wait(&call) {
+        let may_wait = self.app.sessions().are_remote() && waiting::may_wait(&call);
+        if may_wait || waiting::is_large(&call) {
             let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
             return Carried::Later(Box::new(move || {
                 waiting::ended(carry_out(&app, &upstreams, call, caller))

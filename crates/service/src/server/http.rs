@@ -20,11 +20,12 @@ use super::live::{self, Hearers};
 use super::metrics::Metrics;
 use super::stdio::WireLog;
 use super::stdio::loading::report;
-use super::upstreams::Upstreams;
+use super::upstreams::{ProgramsWaiting, Upstreams};
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::error::Refusal;
 use crate::failure::Failure;
+use crate::sessions::Quota;
 
 mod adapter;
 mod open_files;
@@ -48,6 +49,17 @@ pub struct HttpOptions {
     pub metadata_url: String,
     /// What anybody may read, by its path.
     pub documents: Vec<(String, String)>,
+    pub limits: HostLimits,
+}
+
+/// What an operator may set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLimits {
+    pub requests: Limits,
+    /// What one principal may keep in the store.
+    pub quota: Quota,
+    /// How many programs of one principal may wait for a slot.
+    pub programs_waiting: ProgramsWaiting,
 }
 
 /// A server that accepts connections.
@@ -69,7 +81,10 @@ pub fn begin(
 ) -> Result<Serving, Failure> {
     let sessions = host.app().sessions();
     let (key, question_key) = (sessions.handshake_key()?, sessions.question_key()?);
-    let connections = open_files::connections(Limits::default().connections);
+    let HostLimits { requests: limits, quota, programs_waiting } = options.limits;
+    sessions.quotas().set(quota);
+    host.upstreams().limit_programs(programs_waiting);
+    let connections = open_files::connections(limits.connections);
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let listener = bind(&runtime, options.address)?;
     let address = listener.local_addr()?;
@@ -97,7 +112,13 @@ pub fn begin(
     if let Some(authenticator) = adapter.door.authenticator() {
         authenticator.warm();
     }
-    let mut limits = Limits { connections, ..Limits::default() };
+    // One principal leaves connections to others, also where there are few.
+    let mut limits = Limits {
+        connections,
+        streams_per_principal: limits.streams_per_principal.min(connections / 2),
+        requests_per_principal: limits.requests_per_principal.min(connections / 4).max(1),
+        ..limits
+    };
     if host.app().sessions().are_remote() {
         limits.threads = REMOTE_THREADS;
         // Looked after from the beginning: whoever asks whether we are ready wants to know.

@@ -1,5 +1,6 @@
 //! The log, on standard error, and what a panic leaves in it.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
 use clap::ValueEnum;
@@ -35,7 +36,8 @@ struct Stderr;
 const LINE_BYTES_MAX: usize = 4096;
 
 impl Write for Stderr {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, written: &[u8]) -> io::Result<usize> {
+        let line = &*without_deception(written);
         let stderr = rustix::stdio::stderr();
         let mut descriptors = [PollFd::new(&stderr, PollFlags::OUT)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -46,13 +48,27 @@ impl Write for Stderr {
             rustix::io::write(stderr, &line[..LINE_BYTES_MAX - 1])?;
             rustix::io::write(stderr, b"\n")?;
         }
-        Ok(line.len())
+        Ok(written.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
+
+/// A line without what would deceive its reader. The subscriber escapes control characters in what is logged; those that are
+/// left are its own, for colors.
+fn without_deception(line: &[u8]) -> Cow<'_, [u8]> {
+    if line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    let text = String::from_utf8_lossy(line);
+    let parts: Vec<_> = text.split(ESCAPE).map(untrusted_text::escape).collect();
+    Cow::Owned(parts.join(ESCAPE).into_bytes())
+}
+
+/// Begins a color.
+const ESCAPE: &str = "\u{1b}";
 
 /// Our crates. What libraries log is for those who write them: they show what we hide, messages, codes and headers as they
 /// are, and complain about what we tell better.
@@ -61,6 +77,7 @@ const OURS: &[&str] = &[
     "engine",
     "mcp",
     "orchestrator",
+    "process_guard",
     "sandbox",
     "service",
     "store",
@@ -97,7 +114,16 @@ pub fn begin(level: Level, format: Format) {
 
 #[cfg(test)]
 mod tests {
-    use super::OURS;
+    use super::{OURS, without_deception};
+
+    #[test]
+    fn bidirectional_controls_are_escaped_and_colors_stay() {
+        let line = "\u{1b}[33m WARN\u{1b}[0m `a\u{202e}b\u{9b}` is odd: é\n";
+        assert_eq!(
+            without_deception(line.as_bytes()),
+            "\u{1b}[33m WARN\u{1b}[0m `a\\u202eb\\u009b` is odd: é\n".as_bytes()
+        );
+    }
 
     #[test]
     fn all_our_crates_that_log_are_heard() {

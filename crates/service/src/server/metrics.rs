@@ -131,7 +131,9 @@ fn tally(tally: &Tally, page: &mut Page) {
 }
 
 fn store(figures: &Figures, page: &mut Page) {
-    let Figures { read, append, create, other, conflicts, pool } = figures;
+    let Figures { read, append, create, other, conflicts, pool, event_bytes } = figures;
+    let about = "Bytes of events that this process has read from the store.";
+    page.counter("workflowlookup_store_event_bytes_total", about).sample(&[], event_bytes);
     let about = "Events that came too late, because somebody else was first.";
     page.counter("workflowlookup_conflicts_total", about).sample(&[], conflicts);
     let about = "How long the store took, by what it did.";

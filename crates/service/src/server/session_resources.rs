@@ -3,17 +3,22 @@
 use mcp::Outcome;
 use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
+use untrusted_text::sanitize;
 
 use super::tools::status;
-use crate::access::Who;
+use crate::access::{OpenSessions, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::from_store;
+use crate::words::one_line;
 
 pub(super) const SCHEME: &str = "session://";
 const JSON: &str = "application/json";
-/// How many running sessions the list shows.
+/// How many open sessions the list shows of the caller's own, and how many of those that are shared with them.
 const LISTED_MAX: usize = 50;
+/// How much of a goal, and of an owner's name.
+const GOAL_BYTES_MAX: usize = 200;
+const OWNER_CHARS_MAX: usize = 100;
 
 pub(crate) fn uri(id: &str) -> String {
     format!("{SCHEME}{id}")
@@ -30,29 +35,38 @@ pub(super) fn template() -> ResourceTemplate {
     }
 }
 
-/// The caller's running sessions, the newest first. Where they cannot be read, the rest of the list is still good.
+/// The caller's open sessions, and behind them those that others share. If they cannot be read, the rest of the list is still
+/// good.
 pub(super) fn list(app: &App, who: &Who) -> Vec<Resource> {
-    let listed = running(app, who, LISTED_MAX).unwrap_or_else(|refusal| {
-        tracing::warn!("sessions cannot be listed: {refusal}");
-        Vec::new()
+    let OpenSessions { own, shared } =
+        open_sessions(app, who, LISTED_MAX).unwrap_or_else(|refusal| {
+            tracing::warn!("sessions cannot be listed: {refusal}");
+            OpenSessions::default()
+        });
+    let own = own.sessions.into_iter().map(|meta| resource(meta, ""));
+    let shared = shared.sessions.into_iter().map(|meta| {
+        let by = format!(", shared by {}", one_line(&meta.owner, OWNER_CHARS_MAX));
+        resource(meta, &by)
     });
-    let resources = listed.into_iter().map(|meta| {
-        let at = meta.head.step.map(|step| format!(", step `{step}`")).unwrap_or_default();
-        let goal = if meta.goal.is_empty() { "no goal was given" } else { &meta.goal };
-        Resource {
-            uri: uri(&meta.id),
-            title: format!("Session of {}{at}", meta.workflow),
-            description: super::tools::cut(goal, 200).into_owned(),
-            name: meta.id,
-            mime_type: JSON,
-        }
-    });
-    resources.collect()
+    own.chain(shared).collect()
 }
 
-fn running(app: &App, who: &Who, limit: usize) -> Result<Vec<store::Meta>, Refusal> {
-    let Some(open) = app.sessions().get_if_any()? else { return Ok(Vec::new()) };
-    open.running(who, limit).map_err(|error| from_store(&error))
+/// People pick one from a list of these.
+fn resource(meta: store::Meta, by: &str) -> Resource {
+    let at = meta.head.step.map(|step| format!(", step `{step}`")).unwrap_or_default();
+    let goal = if meta.goal.is_empty() { "no goal was given" } else { &meta.goal };
+    Resource {
+        uri: uri(&meta.id),
+        title: sanitize(&format!("Session of {}{at}{by}", meta.workflow)).into_owned(),
+        description: sanitize(&super::tools::cut(goal, GOAL_BYTES_MAX)).into_owned(),
+        name: meta.id,
+        mime_type: JSON,
+    }
+}
+
+fn open_sessions(app: &App, who: &Who, limit: usize) -> Result<OpenSessions, Refusal> {
+    let Some(open) = app.sessions().get_if_any()? else { return Ok(OpenSessions::default()) };
+    open.open_sessions(who, limit).map_err(|error| from_store(&error))
 }
 
 pub(super) fn read(app: &App, who: &Who, uri: String) -> Outcome {
@@ -76,11 +90,13 @@ pub(super) fn read(app: &App, who: &Who, uri: String) -> Outcome {
     }
 }
 
-/// Ids of running sessions that begin with what is typed.
+/// Ids of open sessions that begin with what is typed, the caller's own first.
 pub(super) fn complete(app: &App, who: &Who, typed: &str, max: usize) -> Outcome {
-    let ids = running(app, who, store::limits::PAGE_MAX).unwrap_or_default().into_iter();
+    let OpenSessions { own, shared } =
+        open_sessions(app, who, store::limits::PAGE_MAX).unwrap_or_default();
+    let found = own.sessions.into_iter().chain(shared.sessions);
     let mut values: Vec<String> =
-        ids.map(|meta| meta.id).filter(|id| id.starts_with(typed)).collect();
+        found.map(|meta| meta.id).filter(|id| id.starts_with(typed)).collect();
     let total = values.len();
     values.truncate(max);
     Outcome::Completion { values, total }

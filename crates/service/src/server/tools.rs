@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use engine::INPUT_BYTES_MAX;
 use mcp::content::{Block, Tool};
 use mcp::{Caller, Outcome};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use workflow::Workflow;
-use workflow::definition::Step;
 
 use crate::access::{Right, Who};
 use crate::app::App;
@@ -55,7 +55,7 @@ pub(crate) fn all() -> Vec<Tool> {
         first("workflow_next", next::about),
         first("workflow_validate", validate::about),
         later("workflow_lint", lint::about),
-        later("workflow_start", start::about),
+        later(start::NAME, start::about),
         later(advance::NAME, advance::about),
         later("workflow_status", status::about),
         later("workflow_rewind", rewind::about),
@@ -106,7 +106,9 @@ pub(crate) fn call(
         "workflow_next" => with(name, arguments, |arguments| next::call(app, arguments)),
         "workflow_validate" => with(name, arguments, |arguments| validate::call(app, arguments)),
         "workflow_lint" => with(name, arguments, lint::call),
-        "workflow_start" => with(name, arguments, |arguments| start::call(app, arguments, who)),
+        start::NAME => {
+            with(name, arguments, |parsed| start::call(app, parsed, arguments, caller, who))
+        }
         advance::NAME => {
             with(name, arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
         }
@@ -165,6 +167,9 @@ pub(crate) fn refused(refusal: &Refusal) -> Outcome {
                 @ Denied::Engine(engine::Refusal::TooLarge { .. } | engine::Refusal::Reserved { .. }),
             ..
         } => Outcome::BadArguments(why.to_string()),
+        Refusal::Engine { refusal: refusal @ engine::Refusal::TooLarge { .. }, .. } => {
+            Outcome::BadArguments(refusal.to_string())
+        }
         Refusal::MalformedId { .. } => {
             Outcome::BadArguments(format!("{refusal}; `workflow_list` shows all ids"))
         }
@@ -202,10 +207,10 @@ fn advice(refusal: &Refusal) -> String {
             capitalised(&at.to_string())
         ),
         Refusal::Session { at, .. } => {
-            let how = match (&at.step, at.is_waiting) {
+            let how = match (&at.step, at.awaits) {
                 (None, _) => "There is nothing left to do.",
-                (Some(_), true) => "Tell your user that it waits.",
-                (Some(_), false) => "`workflow_status` shows what to do there.",
+                (Some(_), Some(_)) => "Tell your user that it waits.",
+                (Some(_), None) => "`workflow_status` shows what to do there.",
             };
             format!("{}. {how}", capitalised(&at.to_string()))
         }
@@ -245,19 +250,18 @@ fn id_schema(description: &str) -> Value {
     })
 }
 
-/// A step with more rules than this is checked by a worker: each may be a pattern or a schema that has to be
-/// compiled first.
-const RULES_INLINE_MAX: usize = 50;
-
-fn is_heavy(workflow: &Workflow, step: &str) -> bool {
-    let Some(Step::Plain(step)) = workflow.step(step) else {
-        return false;
-    };
-    let mut count = 0;
-    if let Some(criteria) = &step.validation_criteria {
-        criteria.each_rule(&mut |_| count += 1);
+/// Reads what may be large as text first, so that no tree is made of what is too large.
+fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(given: D) -> Result<T, D::Error> {
+    let raw = <&RawValue>::deserialize(given)?;
+    if raw.get().len() > INPUT_BYTES_MAX {
+        return Err(D::Error::custom(format!("it may have {INPUT_BYTES_MAX} bytes")));
     }
-    count > RULES_INLINE_MAX
+    serde_json::from_str(raw.get()).map_err(D::Error::custom)
+}
+
+/// Whether a call needs more than the thread may give that others wait for.
+fn needs_worker(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Engine { refusal: engine::Refusal::Exhausted { .. }, .. })
 }
 
 /// The beginning of a text, where it is longer than so many bytes.

@@ -31,7 +31,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;
 pub(crate) use call::{NAME as CALL, Request};
-pub use code::Code;
+pub use code::{Code, ProgramsWaiting};
 use following::{Followed, Knows};
 use parked::Parked;
 pub(crate) use refused::refused;
@@ -55,6 +55,7 @@ pub struct Upstreams {
     registry: OnceLock<Arc<Watched>>,
     wire: Option<WireLog>,
     code: Code,
+    programs_waiting: OnceLock<ProgramsWaiting>,
     /// Where work is done: the server's runtime, or one of our own that begins when it is needed.
     runtime: OnceLock<Handle>,
     own_runtime: Mutex<Option<Runtime>>,
@@ -88,6 +89,7 @@ impl Upstreams {
             registry: OnceLock::new(),
             wire,
             code,
+            programs_waiting: OnceLock::new(),
             runtime: OnceLock::new(),
             own_runtime: Mutex::default(),
             is_shared: OnceLock::new(),
@@ -127,7 +129,10 @@ impl Upstreams {
 
     /// For who watches files anyway: those that name upstreams, whether they are there or not.
     pub(crate) fn beside(self: &Arc<Self>) -> Beside {
-        let files = self.places.files().into_iter().map(|(_, path)| path).collect();
+        let files = self.places.files().into_iter().map(|(_, path)| path);
+        // What is trusted meanwhile counts at once.
+        let record = self.places.trust.as_ref().and_then(|trust| trust.record());
+        let files = files.chain(record).collect();
         let own = Arc::clone(self);
         Beside { files, touched: Some(Box::new(move || own.look())) }
     }
@@ -154,7 +159,8 @@ impl Upstreams {
                 tracing::warn!("{finding}");
             }
             if !registry.is_empty() {
-                tracing::info!(servers = registry.entries.len(), "the registry is read");
+                let untrusted = registry.untrusted().count();
+                tracing::info!(servers = registry.entries.len(), untrusted, "the registry is read");
             }
             Arc::new(watched)
         })
@@ -163,6 +169,8 @@ impl Upstreams {
     /// Somebody may have edited a file of the registry. Clients are told what that means for them, if they have seen
     /// anything of it yet.
     pub(crate) fn look(self: &Arc<Self>) {
+        // The folder of the record may have to be made only now.
+        self.places.trust.iter().for_each(|trust| drop(trust.record()));
         let Some(watched) = self.registry.get() else { return };
         watched.look();
         let now = watched.current();

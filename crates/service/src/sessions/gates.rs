@@ -37,9 +37,9 @@ impl Open {
     pub fn rule(&self, ruling: Ruling<'_>) -> Result<Arc<Session>, Error> {
         let Ruling { session: id, version, is_approved, decision, right } = ruling;
         let before = self.sessions.open(id).ok().filter(|session| session.version == version);
-        let step = before.as_ref().and_then(|session| session.state.waiting.as_ref());
+        let pending = before.as_ref().and_then(|session| session.state.pending());
         let (session, version) = (Some(id), Some(version));
-        let step = step.map(|waiting| &*waiting.step);
+        let step = pending.map(engine::Pending::step);
         let about = Line { session, step, version, ..Line::default() };
         let version = ruling.version;
         let ruled = match is_approved {

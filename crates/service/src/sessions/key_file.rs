@@ -2,7 +2,7 @@
 //! gets a key of its own that is derived from it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use hmac::Mac as _;
@@ -12,6 +12,8 @@ use super::place::{KEY_VARIABLE, KeyPlace};
 use crate::seal::hmac;
 
 const BYTES: usize = 32;
+/// How much of a file is read.
+const TEXT_BYTES_MAX: u64 = 1024;
 
 pub(crate) struct MasterKey([u8; BYTES]);
 
@@ -33,6 +35,11 @@ impl MasterKey {
     /// What clients carry while an upstream waits for their users is sealed with this.
     pub(crate) fn for_questions(&self) -> [u8; BYTES] {
         self.derived("question of an upstream")
+    }
+
+    /// What says how far the store has come is sealed with this.
+    pub(crate) fn for_anchor(&self) -> [u8; BYTES] {
+        self.derived("anchor of the store")
     }
 
     fn derived(&self, purpose: &str) -> [u8; BYTES] {
@@ -61,7 +68,10 @@ fn read_or_make(path: &Path) -> io::Result<MasterKey> {
 }
 
 fn read(path: &Path) -> io::Result<MasterKey> {
-    parse(&fs::read_to_string(path)?)
+    let mut text = String::new();
+    // A longer one is no key, whatever follows.
+    regular_file::open(path)?.take(TEXT_BYTES_MAX).read_to_string(&mut text)?;
+    parse(&text)
 }
 
 fn parse(text: &str) -> io::Result<MasterKey> {

@@ -14,6 +14,8 @@ use store::Address;
 pub struct Place {
     pub store: StoreUrl,
     pub key: KeyPlace,
+    /// The file, away from the store, that says how far it had come.
+    pub anchor: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +108,11 @@ impl StoreUrl {
 
 impl Place {
     /// None where the platform has no folder for us, and one is needed.
-    pub fn choose(url: Option<&StoreUrl>, key_file: Option<&Path>) -> Option<Self> {
+    pub fn choose(
+        url: Option<&StoreUrl>,
+        key_file: Option<&Path>,
+        anchor: Option<&Path>,
+    ) -> Option<Self> {
         let folder = state_folder();
         let store = match url {
             Some(url) => url.clone(),
@@ -117,7 +123,7 @@ impl Place {
             None if std::env::var_os(KEY_VARIABLE).is_some() => KeyPlace::Environment,
             None => KeyPlace::File(folder?.join("key")),
         };
-        Some(Self { store, key })
+        Some(Self { store, key, anchor: anchor.map(Path::to_owned) })
     }
 }
 

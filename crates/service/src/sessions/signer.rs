@@ -4,8 +4,6 @@
 use sha2::{Digest as _, Sha256};
 use store::Version;
 
-use engine::Submission;
-
 use crate::seal::{Seal, hex};
 
 /// How long an answer is good for: somebody may have to be found first.
@@ -21,8 +19,8 @@ pub(crate) struct Signer(Seal);
 pub(crate) struct Gate<'a> {
     pub(crate) session: &'a str,
     pub(crate) revision: u64,
-    /// The output that waits, and its step.
-    pub(crate) submission: &'a Submission,
+    /// The call that led to it: what an agent hands in, or the arguments of a start.
+    pub(crate) call: &'a str,
 }
 
 /// What was signed: enough to decide without the call that asked, in any process that has the key.
@@ -45,9 +43,7 @@ impl Asked {
 
 impl Gate<'_> {
     fn digest(&self) -> String {
-        // The context is sorted by name, so that the same one is always the same text.
-        let arguments = serde_json::to_string(self.submission).unwrap_or_default();
-        hex(&Sha256::digest(arguments.as_bytes()))
+        hex(&Sha256::digest(self.call.as_bytes()))
     }
 }
 
@@ -84,20 +80,12 @@ impl Signer {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn only_what_was_signed_is_good() {
         let signer = Signer::new([1; 32]);
-        let submission = |output: &str| Submission {
-            step: "send".to_owned(),
-            output: output.to_owned(),
-            context: json!({"a": 1}).as_object().unwrap().clone(),
-        };
-        let (sent, other) = (submission("sent"), submission("other"));
-        let gate = Gate { session: "s", revision: 3, submission: &sent };
+        let gate = Gate { session: "s", revision: 3, call: "sent" };
         let state = signer.sign(gate, 7, Some("ann"), 1_000);
         let verify = |state: &str, now| signer.verify(state, Some("ann"), now);
         let asked = verify(&state, 1_001).unwrap();
@@ -107,7 +95,7 @@ mod tests {
         for gate in [
             Gate { session: "t", ..gate },
             Gate { revision: 4, ..gate },
-            Gate { submission: &other, ..gate },
+            Gate { call: "other", ..gate },
         ] {
             assert!(!asked.is_about(gate), "{gate:?}");
         }

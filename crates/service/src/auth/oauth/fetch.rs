@@ -1,7 +1,6 @@
 //! Getting the keys of an issuer: from a file, from an address, or from where the issuer says that they are. It waits, so
 //! it runs on a thread of its own. Redirections are not followed: an issuer's address is where it is.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,8 +54,8 @@ impl Source {
 fn from_file(path: &Path) -> Result<KeySet, String> {
     let failed = |why: String| format!("`{}`: {why}", path.display());
     let mut text = Vec::new();
-    let file =
-        File::open(path).and_then(|file| file.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut text));
+    let file = regular_file::open(path)
+        .and_then(|file| file.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut text));
     match file {
         Err(error) => Err(failed(error.to_string())),
         Ok(count) if count as u64 > ANSWER_BYTES_MAX => {

@@ -37,13 +37,7 @@ pub(super) struct Stamp {
 /// What is in a file, and by what it is known; none where there is no file. An error says why it cannot be used.
 pub(super) fn read(path: &Path) -> Result<Option<(Vec<Record>, Stamp)>, String> {
     let is_none = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match fs::metadata(path) {
-        // Opening a pipe would wait for ever.
-        Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
-        Err(error) if is_none(&error) => return Ok(None),
-        _ => {}
-    }
-    let file = match File::open(path) {
+    let file = match regular_file::open(path) {
         Err(error) if is_none(&error) => return Ok(None),
         file => file.map_err(|error| error.to_string())?,
     };

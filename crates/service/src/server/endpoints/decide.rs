@@ -16,8 +16,8 @@ use crate::sessions::{Denied, Open, Ruling, Standing, from_store, refusal};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Body {
     reason: Option<String>,
-    /// What was seen; without it, what waits now is decided.
-    version: Option<u64>,
+    /// What was seen. Nothing newer is decided.
+    version: Option<Version>,
 }
 
 pub(super) fn decide(
@@ -31,6 +31,10 @@ pub(super) fn decide(
     // First, so that whoever may not decide does not learn what there is.
     who.needs(Right::Approve, wanted, app.sessions().audit())?;
     let Body { reason, version } = read(body)?;
+    let version = version.ok_or_else(|| Refusal::InvalidParams {
+        details: "`version` is missing: name the version that you have seen".to_owned(),
+        hint: Some("it is `waiting.version` of `workflow_status`, and of the resource".to_owned()),
+    })?;
     let open = app.sessions().seen_by(who, id, wanted)?;
     let session = open.sessions.open(id).map_err(|error| refusal(id, error))?;
     let channel = match who {
@@ -40,19 +44,14 @@ pub(super) fn decide(
     };
     let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let decision = Decision { who: who.name(&open).to_owned(), channel, reason };
-    // Without a version, what was decided last is meant where nothing waits.
-    let before = version.unwrap_or(session.version.saturating_sub(1));
-    if (session.state.waiting.is_none() || session.version > before)
-        && was_decided(&open, id, before + 1, &decision, is_approved)?
-    {
+    if session.version > version && was_decided(&open, id, version + 1, &decision, is_approved)? {
         return Ok(with_status(200, Some(Standing::of(&session).data())));
     }
-    if session.state.waiting.is_none() {
+    if session.state.pending().is_none() {
         let why = Denied::Engine(engine::Refusal::NotWaiting);
         return Err(Refusal::Session { why, at: Standing::of(&session) });
     }
-    let (version, right) = (version.unwrap_or(session.version), who.right());
-    let ruling = Ruling { session: id, version, is_approved, decision, right };
+    let ruling = Ruling { session: id, version, is_approved, decision, right: who.right() };
     let after = open.rule(ruling).map_err(|error| refusal(id, error))?;
     Ok(with_status(200, Some(Standing::of(&after).data())))
 }
@@ -69,8 +68,12 @@ fn was_decided(
     let event = found.first().filter(|event| event.version == version);
     let event = event.and_then(|event| serde_json::from_str(&event.body).ok());
     Ok(match event {
-        Some(Event::Approved { decision: made, .. }) => is_approved && made == *decision,
-        Some(Event::Declined { decision: made }) => !is_approved && made == *decision,
+        Some(Event::Approved { decision: made, .. } | Event::LoopApproved { decision: made }) => {
+            is_approved && made == *decision
+        }
+        Some(Event::Declined { decision: made } | Event::LoopDeclined { decision: made }) => {
+            !is_approved && made == *decision
+        }
         _ => false,
     })
 }

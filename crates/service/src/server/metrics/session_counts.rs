@@ -82,12 +82,14 @@ mod tests {
     use super::*;
     use crate::audit::Audit;
     use crate::sessions::Serving;
+    use crate::trust::WorkspaceTrust;
 
     /// However often somebody looks, the store is asked once in a while.
     #[tokio::test]
     async fn a_look_waits_for_nobody_and_asks_seldom() {
         let counts = Arc::new(SessionCounts::new(App::unloaded(
             Vec::new(),
+            WorkspaceTrust::new(None, None),
             None,
             Audit::choose(None),
             Serving::default(),
@@ -115,6 +117,7 @@ mod tests {
     async fn a_store_that_does_not_answer_is_away() {
         let counts = Arc::new(SessionCounts::new(App::unloaded(
             Vec::new(),
+            WorkspaceTrust::new(None, None),
             None,
             Audit::choose(None),
             Serving::default(),

@@ -48,6 +48,13 @@ pub(in crate::server) fn report(snapshot: &Snapshot) {
     for message in app::missing_folders(snapshot) {
         tracing::warn!("{message}");
     }
+    for shadow in snapshot.untrusted() {
+        tracing::warn!(
+            id = %shadow.entry.id,
+            file = %shadow.entry.path.display(),
+            "workflow does not override another of its id: it is not trusted; `workflowlookup trust` shows it"
+        );
+    }
     let workflows = snapshot.workflows().count();
     let broken = snapshot.entries().len() - workflows;
     if broken > 0 {

@@ -1,5 +1,5 @@
 //! A record of every message both ways, one line each: when, `>` for what came in or `<` for what went
-//! out, and the message as it was.
+//! out, and the message. Characters that would deceive a reader are escaped as JSON escapes them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -41,11 +41,8 @@ impl WireLog {
         // What is no text is shown as well as can be.
         let message = String::from_utf8_lossy(message);
         // A body may have lines; in JSON their ends are white space.
-        line.extend(
-            message
-                .chars()
-                .map(|letter| if letter == '\n' || letter == '\r' { ' ' } else { letter }),
-        );
+        let message = message.replace(['\n', '\r'], " ");
+        line.push_str(&untrusted_text::escape(&message));
         line.push('\n');
         self.attempt(|file| file.write_all(line.as_bytes()));
     }

@@ -15,7 +15,7 @@ use workflow::Context;
 use super::session_answer::{
     Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
-use super::{Carried, gate, id_schema, is_heavy, refused};
+use super::{Carried, bounded, gate, id_schema, refused};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -32,6 +32,7 @@ pub(super) struct Arguments {
     revision: u64,
     step_id: String,
     output: String,
+    #[serde(default, deserialize_with = "bounded")]
     context: Option<Context>,
 }
 
@@ -99,23 +100,20 @@ fn hand_in(
     who: Who,
 ) -> Result<Carried, Refusal> {
     let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
+    let stored_bytes = raw.get().len() as u64;
+    open.quotas.check_append(&open, &who, &arguments.session_id, stored_bytes)?;
     let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
     let submission = Submission { step, output, context: context.unwrap_or_default() };
-    let session = open.sessions.recent(&id).map_err(|error| refusal(&id, error))?;
-    let is_heavy = is_heavy(&session.workflow, &submission.step);
     let raw = caller.abilities.forms.then(|| raw.to_owned());
     let handing_in = HandingIn { open, id, revision, submission, raw, caller, who };
     if let Some(answers) = handing_in.caller.answers.clone() {
         return gate::decide(handing_in, &answers);
     }
-    if is_heavy {
-        return Ok(Carried::Later(Box::new(move || handing_in.wait())));
-    }
     Ok(Carried::Told(Box::new(move |finish| {
         let handing_in = Arc::new(handing_in);
         let later = Arc::clone(&handing_in);
         let done = move |advanced| match advanced {
-            // Looking again takes a thread's time.
+            // Looking again, or deciding what is expensive, takes a thread's time.
             Err(Error::Overtaken) => {
                 finish.done(Carried::Later(Box::new(move || later.wait())));
             }
@@ -151,18 +149,39 @@ impl HandingIn {
             self.open.tally.advanced(&advanced.verdict);
         }
         match advanced {
-            Ok(advanced) => match &self.raw {
-                Some(raw)
-                    if advanced.verdict == Verdict::Waiting
-                        && self.caller.answers.is_none()
-                        && !self.open.is_strict(&advanced.session) =>
-                {
+            Ok(mut advanced) => match &self.raw {
+                Some(raw) if self.caller.answers.is_none() && self.should_ask(&advanced) => {
                     gate::ask(self, raw, &advanced.session)
                 }
-                _ => answer(&advanced, &self.who).unwrap_or_else(|refusal| refused(&refusal)),
+                _ => {
+                    // What was decided may be about the loop that the output led to.
+                    if self.caller.answers.is_some()
+                        && advanced.session.state.loop_gate.is_some()
+                        && let Ok(session) = self.open.sessions.open(&self.id)
+                    {
+                        advanced.session = session;
+                    }
+                    answer(&advanced, &self.who).unwrap_or_else(|refusal| refused(&refusal))
+                }
             },
             Err(error) => refused(&refusal(&self.id, error)),
         }
+    }
+
+    /// Whether something waits that the client's user may decide. A repeated call gets the answer that it got, about a
+    /// loop that may have been decided since.
+    fn should_ask(&self, advanced: &Advanced) -> bool {
+        let Advanced { session, verdict } = advanced;
+        let is_now = || {
+            let known = self.open.sessions.in_memory(&self.id);
+            known.is_some_and(|known| known.version == session.version)
+        };
+        let is_waiting = match verdict {
+            Verdict::Waiting => true,
+            Verdict::Accepted => session.state.loop_gate.is_some() && is_now(),
+            Verdict::Returned { .. } | Verdict::Declined { .. } => false,
+        };
+        is_waiting && !self.open.is_strict(session)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcp::Outcome;
 use mcp::content::About;
 use orchestrator::discovery::{Filter, has_words};
-use orchestrator::registry::{Entry, Masks, Registry};
+use orchestrator::registry::{Entry, Masks, Registry, is_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -27,6 +27,8 @@ const SERVERS_BYTES_MAX: usize = 1_400;
 const UNKNOWN_MAX: usize = 10;
 /// How much is said of why a server failed.
 const WHY_CHARS_MAX: usize = 120;
+/// How much of a command is shown, which has a path in it.
+const COMMAND_CHARS_MAX: usize = 600;
 const TITLE_CHARS_MAX: usize = 60;
 const SUMMARY_CHARS_MAX: usize = 140;
 const DESCRIPTION_CHARS_MAX: usize = 110;
@@ -85,9 +87,22 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    untrusted: Option<Untrusted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+/// Servers that a project's file names, and that take no effect before a person trusts it.
+#[derive(Debug, Serialize)]
+struct Untrusted {
+    ids: Vec<String>,
+    /// How many are not named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
+    /// The command by which the user trusts them.
+    command: String,
 }
 
 /// What there is for a query.
@@ -168,8 +183,11 @@ fn page(
     let skip = skipped(cursor)?;
     let filter = Filter { named: &[], experimental };
     let shown = upstreams.cards(&filter);
-    let mut answer = Answer { unusable: unusable(&upstreams.registry()), ..Answer::default() };
+    let registry = upstreams.registry();
+    let (unusable, untrusted) = (unusable(&registry), Untrusted::of(&registry));
+    let mut answer = Answer { unusable, untrusted, ..Answer::default() };
     let mut room = Room(ANSWER_BYTES_MAX);
+    room.takes(&answer.untrusted);
     for (at, entry) in shown.iter().enumerate().skip(skip) {
         let card = Card::of(entry, upstreams);
         let is_full = limit.is_some_and(|limit| answer.servers.len() >= limit);
@@ -180,6 +198,9 @@ fn page(
         answer.servers.push(card);
     }
     let hint = match answer.servers.is_empty() {
+        true if answer.untrusted.is_some() => {
+            "nobody has trusted these servers: tell your user, who decides; do not run the command yourself"
+        }
         true => {
             "no server is there for everybody; name one, or ask for visibility \"experimental\""
         }
@@ -203,8 +224,10 @@ fn found(
     let mut room = Room(ANSWER_BYTES_MAX);
     let not_searched = NotSearched::of(unknown, registry.masks());
     let unusable = unusable(&registry);
-    let mut answer = Answer { not_searched, unusable, ..Answer::default() };
+    let untrusted = Untrusted::of(&registry);
+    let mut answer = Answer { not_searched, unusable, untrusted, ..Answer::default() };
     room.takes(&answer.not_searched);
+    room.takes(&answer.untrusted);
     // Most questions are about tools: servers leave them room.
     let mut for_servers =
         Room(if found.tools.is_empty() { room.0 } else { SERVERS_BYTES_MAX.min(room.0) });
@@ -298,6 +321,20 @@ impl NotSearched {
                 "; tools of onlyWhenCalled servers are not listed: call one if your user names it";
         }
         hint
+    }
+}
+
+impl Untrusted {
+    fn of(registry: &Registry) -> Option<Self> {
+        let (file, _) = registry.untrusted().next()?;
+        let ids = registry.untrusted().map(|(_, server)| &server.draft.id);
+        let ids: Vec<String> = ids.filter(|id| is_id(id)).cloned().collect();
+        let more = ids.len().saturating_sub(UNKNOWN_MAX);
+        Some(Self {
+            ids: ids.into_iter().take(UNKNOWN_MAX).collect(),
+            more: (more > 0).then_some(more),
+            command: one_line(&file.trust_command(), COMMAND_CHARS_MAX),
+        })
     }
 }
 

@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
-use engine::{Channel, Decision, REASON_BYTES_MAX, Submission};
+use engine::{Channel, Decision, LoopGate, Pending, REASON_BYTES_MAX};
 use mcp::{Answer, Answers, Ask, Call, Caller, Form, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::sessions::{Error, Session};
+use untrusted_text::escape;
 
-use super::advance::{HandingIn, NAME};
+use super::advance::{self, HandingIn};
 use super::{Carried, cut, refused};
 use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::session_resources;
 use crate::sessions::{self, Asked, Gate, Gates, Open, now, refusal};
+use crate::words::one_line;
 
 /// How long a call stays open for its user: clients give up after 60 s.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -24,56 +26,94 @@ const SHOWN_BYTES_MAX: usize = 8 * 1024;
 /// How many variables are, and how much of each.
 const VARIABLES_MAX: usize = 50;
 const VARIABLE_BYTES_MAX: usize = 400;
+/// How much of a variable's name, and of a goal.
+const NAME_CHARS_MAX: usize = 100;
+const GOAL_CHARS_MAX: usize = 200;
 /// What is wanted, for the audit log.
 const ANSWER: &str = "an answer to a question";
 /// The question's name, by which its answer is found.
 const QUESTION: &str = "gate";
 
-/// Has the client ask its user about what waits.
+/// Has the client ask its user about what waits, before the output that was just handed in leads further.
 pub(super) fn ask(handing_in: &HandingIn, arguments: &RawValue, session: &Session) -> Outcome {
-    let signer = &handing_in.open.signer;
-    let principal = handing_in.caller.principal.as_deref();
-    let state = signer.sign(handing_in.gate(), session.version, principal, now());
+    let call = handing_in.call_text();
+    let gate = handing_in.gate(&call);
+    let (open, caller) = (&handing_in.open, &handing_in.caller);
+    let submission = Some(&*handing_in.submission.output);
+    ask_about(open, caller, advance::NAME, arguments, gate, session, submission)
+}
+
+/// The same for any call that leads to something that waits; `output` is what was handed in last.
+pub(super) fn ask_about(
+    open: &Open,
+    caller: &Caller,
+    tool: &'static str,
+    arguments: &RawValue,
+    gate: Gate<'_>,
+    session: &Session,
+    output: Option<&str>,
+) -> Outcome {
+    let state = open.signer.sign(gate, session.version, caller.principal.as_deref(), now());
     let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
-        call: Call::Tool { name: NAME, arguments, is_method: false },
-        questions: vec![(QUESTION.to_owned(), form(session, &handing_in.submission).into())],
+        call: Call::Tool { name: tool, arguments, is_method: false },
+        questions: vec![(QUESTION.to_owned(), form(session, output).into())],
         patience: PATIENCE,
         about: Some(session_resources::uri(&session.id)),
         state: Some(state),
     }))
 }
 
-fn form(session: &Session, submission: &Submission) -> Form {
-    let Submission { output, context, .. } = submission;
-    let step = session.state.step.as_deref().unwrap_or_default();
+fn form(session: &Session, output: Option<&str>) -> Form {
+    let state = &session.state;
+    let step = state.position().unwrap_or_default();
     let title = session.workflow.step(step).map_or(step, |step| step.title());
-    let goal = session.state.goal.as_ref().map(|goal| format!(" ({})", cut(goal, 200)));
+    let goal = state.goal.as_ref();
+    let goal = goal.map(|goal| format!(" ({})", one_line(goal, GOAL_CHARS_MAX)));
     let goal = goal.unwrap_or_default();
-    let mut shown = cut(output, SHOWN_BYTES_MAX).into_owned();
-    if shown.len() < output.len() {
-        let id = &session.id;
-        shown.push_str(&format!("\n\n`workflowlookup session show {id}` shows all of it."));
+    let (question, context, effect) = match state.pending() {
+        Some(Pending::Loops(LoopGate { loops, .. })) => {
+            let inner = match &loops[1..] {
+                [] => String::new(),
+                inner => format!(", with `{}` inside it,", inner.join("`, `")),
+            };
+            (
+                format!("asks you to approve that loop `{step}`, {title},{inner} begins."),
+                &state.context,
+                "approve: the loop begins; reject: it does not",
+            )
+        }
+        Some(Pending::Output(submission)) => (
+            format!("asks you to confirm step `{step}`, {title}, before it goes on."),
+            &submission.context,
+            "approve: the session goes on; reject: the agent does the step again",
+        ),
+        None => (String::new(), &state.context, ""),
+    };
+    let mut shown = String::new();
+    if let Some(output) = output {
+        let output = escape(output);
+        shown = format!(" What the agent handed in:\n\n{}", cut(&output, SHOWN_BYTES_MAX));
+        if output.len() > SHOWN_BYTES_MAX {
+            let id = &session.id;
+            shown.push_str(&format!("\n\n`workflowlookup session show {id}` shows all of it."));
+        }
     }
     if !context.is_empty() {
         shown.push_str("\n\nWhat it reports besides:");
     }
     for (name, value) in context.iter().take(VARIABLES_MAX) {
-        let value = value.to_string();
-        shown.push_str(&format!("\n- {}: {}", cut(name, 100), cut(&value, VARIABLE_BYTES_MAX)));
+        let (name, value) = (one_line(name, NAME_CHARS_MAX), value.to_string());
+        shown.push_str(&format!("\n- {name}: {}", cut(&value, VARIABLE_BYTES_MAX)));
     }
-    let message = format!(
-        "Workflow `{}`{goal} asks you to confirm step `{step}`, {title}, before it goes on. What the agent handed \
-         in:\n\n{shown}",
-        session.state.workflow_id
-    );
+    let message = format!("Workflow `{}`{goal} {question}{shown}", state.workflow_id);
     let schema = json!({
         "type": "object",
         "properties": {
             "decision": {
                 "type": "string",
                 "title": "Decision",
-                "description": "approve: the session goes on; reject: the agent does the step again",
+                "description": effect,
                 "enum": ["approve", "reject"],
             },
             "reason": {
@@ -84,14 +124,16 @@ fn form(session: &Session, submission: &Submission) -> Form {
         },
         "required": ["decision"],
     });
-    Form { message, schema }
+    // The person approves what they see.
+    Form { message: escape(&message).into_owned(), schema }
 }
 
 /// Takes what the user said, if it answers our question. It is about what they saw: where that does not wait any
 /// more, nothing is decided.
 pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried, Refusal> {
     let asked = asked(&handing_in.open, answers, &handing_in.caller);
-    let Some(asked) = asked.filter(|asked| asked.is_about(handing_in.gate())) else {
+    let call = handing_in.call_text();
+    let Some(asked) = asked.filter(|asked| asked.is_about(handing_in.gate(&call))) else {
         let HandingIn { open, id, who, .. } = &handing_in;
         who.refused(ANSWER, Some(id), "it answers no question that they were asked", &open.audit);
         return Ok(not_ours().into());
@@ -106,6 +148,31 @@ pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried
         // The same call again gets what became of it.
         handing_in.wait()
     })))
+}
+
+/// Takes what the user said about a session that has just begun, and that waits before its first step. Says which one
+/// that is.
+pub(super) fn decide_start(
+    open: &Open,
+    arguments: &RawValue,
+    answers: &Answers,
+    caller: &Caller,
+    who: &Who,
+) -> Result<String, Outcome> {
+    let asked = asked(open, answers, caller).filter(|asked| {
+        asked.is_about(Gate { session: &asked.session, revision: 0, call: arguments.get() })
+    });
+    let Some(asked) = asked else {
+        who.refused(ANSWER, None, "it answers no question that they were asked", &open.audit);
+        return Err(not_ours());
+    };
+    if open.see(who, &asked.session, ANSWER).is_err() {
+        return Err(not_ours());
+    }
+    match Ruling::of(answers.given.get(QUESTION)).map(|ruling| decided(open, &asked, ruling, who)) {
+        Some(Err(error)) => Err(refused(&refusal(&asked.session, error))),
+        _ => Ok(asked.session),
+    }
 }
 
 /// Takes what a user said to a question that another process asked. The call that waits there sees what became of it.
@@ -199,7 +266,12 @@ impl Ruling {
 }
 
 impl HandingIn {
-    fn gate(&self) -> Gate<'_> {
-        Gate { session: &self.id, revision: self.revision, submission: &self.submission }
+    fn gate<'a>(&'a self, call: &'a str) -> Gate<'a> {
+        Gate { session: &self.id, revision: self.revision, call }
+    }
+
+    /// What is handed in. The context is sorted by name, so that the same one is always the same text.
+    fn call_text(&self) -> String {
+        serde_json::to_string(&self.submission).unwrap_or_default()
     }
 }

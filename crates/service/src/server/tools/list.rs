@@ -6,14 +6,19 @@ use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
+use untrusted_text::spell_out;
 
 use super::super::catalogue;
 use super::{Asker, read_only};
 use crate::app::{self, App, Filter, Summary};
 use crate::error::Refusal;
 
+/// The longest query or category: each word is looked for in every workflow.
+const FILTER_BYTES_MAX: usize = 1024;
 /// How many workflows one page holds.
 const PAGE: usize = 50;
+/// How many ids a page names whose files are not trusted.
+const UNTRUSTED_MAX: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +79,12 @@ pub(super) fn about() -> About {
 }
 
 pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outcome, Refusal> {
+    for (what, text) in [("query", &arguments.query), ("category", &arguments.category)] {
+        if text.as_ref().is_some_and(|text| text.len() > FILTER_BYTES_MAX) {
+            let details = format!("{what} may have {FILTER_BYTES_MAX} bytes");
+            return Err(Refusal::InvalidParams { details, hint: None });
+        }
+    }
     let snapshot = app.snapshot();
     let words = arguments.query.unwrap_or_default();
     let filter = Filter {
@@ -95,13 +106,26 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
     }
     let mut structured = json!(listing);
     let mut text = String::new();
-    for Summary { id, name, description, category, version } in &listing.workflows {
+    for Summary { id, name, description, category, version, overrides } in &listing.workflows {
+        let overrides = overrides.map(|whose| format!(", overrides the {whose} one"));
+        let overrides = overrides.unwrap_or_default();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "- {id} ({name}, {category}, {version}): {description}");
+        let _ = writeln!(text, "- {id} ({name}, {category}, {version}{overrides}): {description}");
     }
     if let Some(next) = next {
         let _ = writeln!(text, "There are more: call again with cursor \"{next}\".");
         structured["nextCursor"] = json!(next);
+    }
+    let untrusted: Vec<_> = snapshot.untrusted().map(|shadow| &*shadow.entry.id).collect();
+    if !untrusted.is_empty() {
+        let ids = untrusted[..untrusted.len().min(UNTRUSTED_MAX)].join(", ");
+        let _ = writeln!(
+            text,
+            "Not in use, because nobody has trusted them: {} files that would override or change {}. A person decides, by \
+             `workflowlookup trust`.",
+            untrusted.len(),
+            spell_out(&ids)
+        );
     }
     text.push_str(match listing.workflows.is_empty() {
         true => "No workflow matches. Call again with fewer words, or with none to see all.",

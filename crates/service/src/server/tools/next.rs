@@ -1,13 +1,13 @@
 //! `workflow_next`: the step that comes next.
 
-use engine::{Next, Progress};
+use engine::{Budget, Next, Progress};
 use mcp::content::About;
 use mcp::{Outcome, Quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
 
-use super::{ID_PATTERN, id_schema, read_only};
+use super::{Carried, ID_PATTERN, bounded, id_schema, needs_worker, read_only, refused};
 use crate::app::{self, App};
 use crate::error::Refusal;
 
@@ -16,7 +16,9 @@ use crate::error::Refusal;
 pub(super) struct Arguments {
     workflow_id: String,
     current_step: Option<String>,
+    #[serde(deserialize_with = "bounded")]
     completed_steps: Vec<String>,
+    #[serde(default, deserialize_with = "bounded")]
     context: Option<Context>,
 }
 
@@ -93,15 +95,28 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
+pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+    match next(app, &arguments, &Budget::for_inline_call()) {
+        Err(refusal) if needs_worker(&refusal) => {
+            let app = app.clone();
+            Ok(Carried::Later(Box::new(move || {
+                let outcome = next(&app, &arguments, &Budget::for_call());
+                outcome.unwrap_or_else(|refusal| refused(&refusal))
+            })))
+        }
+        outcome => outcome.map(Carried::Now),
+    }
+}
+
+fn next(app: &App, arguments: &Arguments, budget: &Budget) -> Result<Outcome, Refusal> {
     let snapshot = app.snapshot();
-    let context = arguments.context.unwrap_or_default();
+    let none = Context::new();
     let progress = Progress {
         completed: &arguments.completed_steps,
         current: arguments.current_step.as_deref(),
-        context: &context,
+        context: arguments.context.as_ref().unwrap_or(&none),
     };
-    let answer = app::next(&snapshot, &arguments.workflow_id, progress)?;
+    let answer = app::next(&snapshot, &arguments.workflow_id, progress, budget)?;
     let state = answer.state.as_ref().map(|state| serde_json::to_string(state).unwrap_or_default());
     let prompt = Quoted::from(&answer.guidance.prompt);
     let text = text(&answer, &prompt, state.as_deref());
@@ -202,6 +217,7 @@ mod tests {
     fn the_answer_is_what_serde_makes_of_it() {
         let app = App::open(
             vec![catalog::Source::Bundled(BUNDLED)],
+            crate::trust::WorkspaceTrust::new(None, None),
             None,
             crate::audit::Audit::choose(None),
         );
@@ -215,7 +231,8 @@ mod tests {
             for _ in 0..50 {
                 let (done, now) = (completed.clone(), context.clone());
                 let progress = Progress { completed: &done, current: None, context: &now };
-                let answer = app::next(&snapshot, &workflow.id, progress).unwrap();
+                let answer =
+                    app::next(&snapshot, &workflow.id, progress, &Budget::for_call()).unwrap();
                 let state = answer.state.as_ref().map(|state| json!(state).to_string());
                 let prompt = Quoted::from(&answer.guidance.prompt);
                 let made = structured(&answer, &prompt, state.as_deref());

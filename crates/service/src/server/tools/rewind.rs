@@ -58,6 +58,12 @@ pub(super) fn call(app: &App, arguments: Arguments, who: Who) -> Result<Carried,
         return Err(Refusal::InvalidParams { details, hint: None });
     }
     let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
+    if arguments.fork {
+        open.quotas.check_start(&open, &who)?;
+    } else {
+        let stored_bytes = arguments.reason.len() as u64;
+        open.quotas.check_append(&open, &who, &arguments.session_id, stored_bytes)?;
+    }
     // It reads the whole log.
     Ok(Carried::Later(Box::new(move || {
         rewind(&open, &arguments, &who).unwrap_or_else(|refusal| refused(&refusal))
@@ -75,6 +81,9 @@ fn rewind(open: &Open, arguments: &Arguments, who: &Who) -> Result<Outcome, Refu
         let new = NewIds { id: copy, owner, key, strict, time: now(), ..NewIds::default() };
         sessions.fork(id, *revision, to_step, reason, new).inspect(|session| {
             let is_new = session.id == id_of_copy;
+            if let Some(principal) = who.principal().filter(|_| is_new) {
+                open.quotas.measure(open, principal);
+            }
             open.tally.begun(if is_new { Beginning::Copied } else { Beginning::Repeated });
         })
     } else {

@@ -1,6 +1,6 @@
 //! What the tools answer about a session: one shape for a machine, and a text that is enough without it.
 
-use engine::{View, view};
+use engine::{View, Waiting, view};
 use mcp::Outcome;
 use mcp::content::About;
 use serde::de::Error as _;
@@ -30,7 +30,7 @@ impl<'a> Answer<'a> {
         if let Some(waiting) = &mut view.waiting {
             // Whoever decides names it, so that they decide about what they saw.
             waiting.version = Some(session.version);
-            view.guidance.prompt = ask_user(who, session, waiting.step_id);
+            view.guidance.prompt = ask_user(who, session, waiting);
         }
         Ok(Self { session_id: &session.id, view })
     }
@@ -39,14 +39,14 @@ impl<'a> Answer<'a> {
     pub(crate) fn text(&self) -> String {
         let Self { session_id, view } = self;
         let (revision, prompt) = (view.revision, &view.guidance.prompt);
+        if view.waiting.is_some() {
+            return format!("Session `{session_id}`, revision {revision}. {prompt}");
+        }
         let Some(step) = &view.step else {
             return format!(
                 "Session `{session_id}` is complete (revision {revision}).\n\n{prompt}"
             );
         };
-        if view.waiting.is_some() {
-            return format!("Session `{session_id}`, revision {revision}. {prompt}");
-        }
         format!(
             "Session `{session_id}`, revision {revision}.\n\nStep `{}`: {}\n\n{prompt}\n\nThen hand in your output: \
              {}.",
@@ -84,12 +84,10 @@ impl<'a> Answer<'a> {
 }
 
 /// What an agent does while a person has to decide. No tool of an agent's decides it.
-fn ask_user(who: &Who, session: &Session, step: &str) -> String {
-    let how = how_it_is_decided(who, session.state.strict, &session.id);
-    format!(
-        "The output of step `{step}` passed its checks and waits for a person to confirm it. {how} Once it is decided, \
-         call workflow_status."
-    )
+fn ask_user(who: &Who, session: &Session, waiting: &Waiting<'_>) -> String {
+    let shown = if waiting.loops.is_empty() { "the output" } else { "what was done so far" };
+    let how = how_it_is_decided(who, session, shown);
+    format!("{} {how} Once it is decided, call workflow_status.", waiting.text())
 }
 
 /// What a tool of sessions says about itself.

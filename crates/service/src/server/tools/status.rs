@@ -2,22 +2,25 @@
 
 use std::borrow::Cow;
 
+use engine::ImportOrigin;
 use mcp::Outcome;
 use mcp::content::About;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use store::Meta;
 use store::sessions::{Session, Summary};
+use untrusted_text::sanitize;
 use workflow::Context;
 use workflow::definition::Step;
 
 use super::advance::complaints;
 use super::session_answer::{Answer, about_session, session_id_schema};
 use super::{cut, read_only};
-use crate::access::Who;
+use crate::access::{OpenSessions, SessionList, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
+use crate::words::one_line;
 
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;
@@ -28,7 +31,10 @@ const WAITING_BYTES_MAX: usize = 8 * 1024;
 const GOAL_BYTES_MAX: usize = 2_000;
 const VARIABLE_BYTES_MAX: usize = 400;
 const VARIABLES_MAX: usize = 50;
-/// How many sessions are shown.
+/// How much of a goal is shown in a list, and of an owner's name.
+const GOAL_CHARS_MAX: usize = 200;
+const OWNER_CHARS_MAX: usize = 100;
+/// How many sessions are shown of the caller's own, and how many of those that are shared with them.
 const SESSIONS_MAX: usize = 20;
 
 #[derive(Debug, Deserialize)]
@@ -59,6 +65,7 @@ pub(super) fn about() -> About {
             "finished": {"type": "array", "items": {"type": "object"}},
             "issues": {"type": "array", "description": "What was wrong last"},
             "sessions": {"type": "array", "items": {"type": "object"}},
+            "sharedSessions": {"type": "array", "description": "Of other owners"},
         }),
     )
 }
@@ -109,6 +116,9 @@ struct Memory<'a> {
     waiting_output: Option<Cow<'a, str>>,
     #[serde(flatten)]
     last_try: Option<LastTry>,
+    /// What came from a file, this server cannot vouch for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<&'a ImportOrigin>,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,11 +162,19 @@ impl<'a> Memory<'a> {
                 issues,
                 suggestions,
             }),
+            imported: state.imported.as_ref(),
         })
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
+        if let Some(ImportOrigin { session, owner, unverified, .. }) = self.imported {
+            let owner = one_line(owner, OWNER_CHARS_MAX);
+            text.push_str(&format!(
+                "\nImported from a file, where it was session `{session}` of {owner}; {unverified} of its events (decisions \
+                 of people, the start of a copy) are unverified."
+            ));
+        }
         if let Some(goal) = &self.goal {
             text.push_str(&format!("\nGoal: {goal}"));
         }
@@ -176,7 +194,8 @@ impl<'a> Memory<'a> {
             let issues = issues.join("\n- ");
             text.push_str(&format!("\nAttempt {attempt} was not accepted:\n- {issues}"));
         }
-        text
+        // The structured result has it as it was handed in.
+        sanitize(&text).into_owned()
     }
 }
 
@@ -191,35 +210,73 @@ fn bounded(context: &Context) -> Context {
     variables.collect()
 }
 
-fn many(open: &Open, who: &Who, query: Option<&str>) -> Result<Vec<Meta>, Refusal> {
+fn many(open: &Open, who: &Who, query: Option<&str>) -> Result<OpenSessions, Refusal> {
     let found = match query {
-        Some(query) => open.search(who, query, SESSIONS_MAX),
-        None => open.running(who, SESSIONS_MAX),
+        Some(query) => open.search(who, query, SESSIONS_MAX).map(|sessions| {
+            let has_more = sessions.len() == SESSIONS_MAX;
+            let own = SessionList { sessions, has_more };
+            OpenSessions { own, ..OpenSessions::default() }
+        }),
+        None => open.open_sessions(who, SESSIONS_MAX),
     };
     found.map_err(|error| from_store(&error))
 }
 
-fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
+fn listing(found: &OpenSessions, query: Option<&str>) -> Outcome {
+    let OpenSessions { own, shared } = found;
+    let mut parts = Vec::new();
+    match (own.sessions.is_empty(), query) {
+        (false, _) => parts.push(lines(&own.sessions, |_| String::new())),
+        (true, Some(_)) => parts.push("No session matches.".to_owned()),
+        (true, None) if shared.sessions.is_empty() => {
+            parts.push("No session runs. workflow_start begins one.".to_owned());
+        }
+        (true, None) => {}
+    }
+    if !shared.sessions.is_empty() {
+        let by = |meta: &Meta| format!(" of `{}`", one_line(&meta.owner, OWNER_CHARS_MAX));
+        parts.push(format!("Shared with you:\n{}", lines(&shared.sessions, by)));
+    }
+    let mut next = String::new();
+    if own.has_more {
+        next.push_str("There may be more; a query finds them. ");
+    }
+    if shared.has_more {
+        next.push_str("More are shared with you. ");
+    }
+    if !(own.sessions.is_empty() && shared.sessions.is_empty()) {
+        parts.push(format!("{next}workflow_status with a sessionId shows one of them."));
+    }
+    let mut structured = json!({"sessions": rows(&own.sessions)});
+    if !shared.sessions.is_empty() {
+        let mut rows = rows(&shared.sessions);
+        for (row, meta) in rows.iter_mut().zip(&shared.sessions) {
+            row["owner"] = json!(meta.owner);
+        }
+        structured["sharedSessions"] = json!(rows);
+    }
+    let text = sanitize(&parts.join("\n\n")).into_owned();
+    Outcome::Tool { text: text.into(), structured: structured.to_string() }
+}
+
+/// A line about each session. `by` says whose it is.
+fn lines(sessions: &[Meta], by: impl Fn(&Meta) -> String) -> String {
     let lines = sessions.iter().map(|meta| {
         let Meta { id, workflow, goal, head, .. } = meta;
         let at = head.step.as_ref().map(|step| format!(", step `{step}`")).unwrap_or_default();
-        let status = head.status.name();
-        let goal = if goal.is_empty() { String::new() } else { format!(": {}", cut(goal, 200)) };
-        format!("- `{id}`: `{workflow}`, {status}{at}, {}{goal}", time_text(meta.touched))
+        let (by, status, touched) = (by(meta), head.status.name(), time_text(meta.touched));
+        let imported = if meta.is_imported { ", imported" } else { "" };
+        // On one line, so that no goal passes for another session.
+        let goal = one_line(goal, GOAL_CHARS_MAX);
+        let goal = if goal.is_empty() { goal } else { format!(": {goal}") };
+        format!("- `{id}`{by}: `{workflow}`, {status}{imported}{at}, {touched}{goal}")
     });
-    let lines: Vec<String> = lines.collect();
-    let text = match (lines.is_empty(), query) {
-        (true, Some(_)) => "No session matches.".to_owned(),
-        (true, None) => "No session runs. workflow_start begins one.".to_owned(),
-        (false, _) => {
-            let is_cut = lines.len() == SESSIONS_MAX;
-            let cut = if is_cut { "There may be more; a query finds them. " } else { "" };
-            let lines = lines.join("\n");
-            format!("{lines}\n\n{cut}workflow_status with a sessionId shows one of them.")
-        }
-    };
-    let found = sessions.iter().map(|meta| {
-        json!({
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn rows(sessions: &[Meta]) -> Vec<Value> {
+    let rows = sessions.iter().map(|meta| {
+        let mut row = json!({
             "sessionId": meta.id,
             "workflowId": meta.workflow,
             "goal": cut(&meta.goal, GOAL_BYTES_MAX),
@@ -227,8 +284,11 @@ fn listing(sessions: &[Meta], query: Option<&str>) -> Outcome {
             "stepId": meta.head.step,
             "revision": meta.head.revision,
             "touched": time_text(meta.touched),
-        })
+        });
+        if meta.is_imported {
+            row["isImported"] = json!(true);
+        }
+        row
     });
-    let structured = json!({"sessions": found.collect::<Vec<_>>()});
-    Outcome::Tool { text: text.into(), structured: structured.to_string() }
+    rows.collect()
 }

@@ -1,13 +1,14 @@
 //! `workflow_validate`: whether what a step produced is good.
 
+use engine::Budget;
 use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
 
-use super::{Carried, id_schema, is_heavy, read_only, refused};
-use crate::app::{self, App};
+use super::{Carried, bounded, id_schema, needs_worker, read_only, refused};
+use crate::app::App;
 use crate::error::Refusal;
 
 #[derive(Debug, Deserialize)]
@@ -16,6 +17,7 @@ pub(super) struct Arguments {
     workflow_id: String,
     step_id: String,
     output: String,
+    #[serde(default, deserialize_with = "bounded")]
     context: Option<Context>,
 }
 
@@ -61,20 +63,23 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> 
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let snapshot = app.snapshot();
-    let workflow = app::find(&snapshot, &arguments.workflow_id)?;
-    if !is_heavy(workflow, &arguments.step_id) {
-        return validate(app, arguments).map(Carried::Now);
+    match validate(app, &arguments, &Budget::for_inline_call()) {
+        Err(refusal) if needs_worker(&refusal) => {
+            let app = app.clone();
+            Ok(Carried::Later(Box::new(move || {
+                let outcome = validate(&app, &arguments, &Budget::for_call());
+                outcome.unwrap_or_else(|refusal| refused(&refusal))
+            })))
+        }
+        outcome => outcome.map(Carried::Now),
     }
-    let app = app.clone();
-    let work = move || validate(&app, arguments).unwrap_or_else(|refusal| refused(&refusal));
-    Ok(Carried::Later(Box::new(work)))
 }
 
-fn validate(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
+fn validate(app: &App, arguments: &Arguments, budget: &Budget) -> Result<Outcome, Refusal> {
     let Arguments { workflow_id, step_id, output, context } = arguments;
-    let context = context.unwrap_or_default();
-    let verdict = app.check(&app.snapshot(), &workflow_id, &step_id, &output, &context)?;
+    let none = Context::new();
+    let context = context.as_ref().unwrap_or(&none);
+    let verdict = app.check(&app.snapshot(), workflow_id, step_id, output, context, budget)?;
     let mut text = if verdict.valid {
         format!(
             "Valid. Go on with workflow_next, with `{step_id}` in completedSteps unless its prompt says otherwise."

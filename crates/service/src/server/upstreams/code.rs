@@ -23,6 +23,16 @@ use crate::audit::Line;
 use crate::server::tools::{self, FOR_ALL};
 use crate::server::waiting;
 
+/// How many programs of one principal may wait for a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramsWaiting(pub usize);
+
+impl Default for ProgramsWaiting {
+    fn default() -> Self {
+        Self(64)
+    }
+}
+
 /// Where programs run, and within what.
 #[derive(Clone)]
 pub struct Code {
@@ -40,6 +50,12 @@ pub(crate) struct Ready {
 impl Upstreams {
     pub(crate) fn code(&self) -> &Code {
         &self.code
+    }
+
+    /// Bounds how many programs of one principal may wait.
+    pub(crate) fn limit_programs(&self, waiting: ProgramsWaiting) {
+        // The first one counts; a server has one.
+        let _ = self.programs_waiting.set(waiting);
     }
 
     /// What a program can import of ours.
@@ -79,7 +95,10 @@ impl Upstreams {
             renamed: Some(resource_uri),
             listener: Some(Arc::new(listening)),
         };
-        let (sandbox, limits) = (self.code.sandbox.clone(), ready.limits);
+        let owner = request.who.principal().cloned();
+        let ProgramsWaiting(waiting_max) = self.programs_waiting.get().copied().unwrap_or_default();
+        let sandbox = self.code.sandbox.with_owner(owner, waiting_max);
+        let limits = ready.limits;
         let (program, ending) = (ready.program.clone(), cancelled.clone());
         tokio::spawn(async move {
             let running = sandbox.run(program, limits, Arc::new(tools), ending.clone());
@@ -152,8 +171,11 @@ pub fn written(outcome: &sandbox::Outcome) -> String {
     serde_json::to_string(&answer).unwrap_or_default()
 }
 
-/// A program that failed is a result like others: its agent reads why.
+/// A program that failed is a result like others: its agent reads why. One that never began is none.
 pub(super) fn outcome(outcome: &sandbox::Outcome) -> Outcome {
+    if outcome.error.as_ref().is_some_and(|failure| failure.kind == Kind::Busy) {
+        return Outcome::Busy;
+    }
     let blocks = vec![Block::text(written(outcome))];
     Outcome::Blocks { blocks, structured: None, is_error: false }
 }

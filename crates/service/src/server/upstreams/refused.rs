@@ -111,6 +111,7 @@ fn next(error: &Error) -> &'static str {
         }
         Error::Arguments { .. } => "`describe_mcp` with detail \"schema\" shows what it takes.",
         Error::Denied(_) => "Tell your user, and look for no way around it.",
+        Error::Untrusted { .. } => "Tell your user, who decides; do not run it yourself.",
         Error::Unusable { .. } => "Tell your user, who keeps the registry.",
         Error::Unauthorized { .. } => "Tell your user.",
         Error::Transport { sent: true, .. } => "See whether it was done before you call again.",

@@ -4,7 +4,7 @@
 use orchestrator::{Form, Wanted};
 use serde_json::{Map, Value};
 
-use crate::clean::{is_unseen, spelled_out};
+use untrusted_text::{is_invisible, spell_out};
 
 /// How much of a call's arguments is shown to who confirms it, and of what an upstream asks.
 const SHOWN_BYTES_MAX: usize = 8 * 1024;
@@ -20,9 +20,9 @@ const UNSEEN_ADDRESS: &str =
 
 /// What is confirmed, with all its arguments; how many there are where they are too many to be shown, even in part.
 pub(super) fn confirmation(message: &str, arguments: &Map<String, Value>) -> Result<String, usize> {
-    let message = spelled_out(message);
+    let message = spell_out(message);
     let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
-    let whole = spelled_out(&whole);
+    let whole = spell_out(&whole);
     if whole.len() <= SHOWN_BYTES_MAX {
         return Ok(format!("{message}\n\nWith these arguments:\n{whole}"));
     }
@@ -34,7 +34,7 @@ pub(super) fn confirmation(message: &str, arguments: &Map<String, Value>) -> Res
         .iter()
         .map(|(name, value)| {
             let name = Value::String(name.clone()).to_string();
-            (spelled_out(&name).into_owned(), spelled_out(&value.to_string()).into_owned())
+            (spell_out(&name).into_owned(), spell_out(&value.to_string()).into_owned())
         })
         .collect();
     let room = share(texts.iter().map(|(_, text)| text.len()).collect());
@@ -79,7 +79,7 @@ pub(super) fn asked(mut form: Form) -> Result<Form, &'static str> {
     form.message = said_by(&form.server, &form.message);
     match &mut form.wanted {
         Wanted::Values { schema } => clean(schema)?,
-        Wanted::Visit { url, .. } if url.contains(is_unseen) => return Err(UNSEEN_ADDRESS),
+        Wanted::Visit { url, .. } if url.contains(is_invisible) => return Err(UNSEEN_ADDRESS),
         Wanted::Visit { .. } | Wanted::Confirmation { .. } => {}
     }
     Ok(form)
@@ -88,7 +88,7 @@ pub(super) fn asked(mut form: Form) -> Result<Form, &'static str> {
 /// Whoever is asked must know who asks: each line of an upstream is marked as its own.
 fn said_by(server: &str, message: &str) -> String {
     let message = message.replace("\r\n", "\n");
-    let message = spelled_out(message.trim_end());
+    let message = spell_out(message.trim_end());
     let shown = &message[..message.floor_char_boundary(SHOWN_BYTES_MAX)];
     let cut = match message.len() - shown.len() {
         0 => String::new(),
@@ -103,7 +103,7 @@ fn said_by(server: &str, message: &str) -> String {
 /// What a form says about its fields is on one line each. Its names and values come back in the answer, so they are as they
 /// are or not at all.
 fn clean(schema: &mut Value) -> Result<(), &'static str> {
-    let is_odd = |text: &str| text.contains(is_unseen);
+    let is_odd = |text: &str| text.contains(is_invisible);
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -129,7 +129,7 @@ fn clean(schema: &mut Value) -> Result<(), &'static str> {
 }
 
 fn on_one_line(text: &str) -> String {
-    spelled_out(&text.replace(['\n', '\r', '\t'], " ")).into_owned()
+    spell_out(&text.replace(['\n', '\r', '\t'], " ")).into_owned()
 }
 
 #[cfg(test)]
