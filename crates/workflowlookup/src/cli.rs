@@ -37,10 +37,11 @@ mod source_options;
 mod sources;
 mod terminal;
 mod token;
+mod trust;
 mod validate;
 
 pub(crate) use source_options::SourceOptions;
-use source_options::{REGISTRY_VARIABLE, STORE_VARIABLE};
+use source_options::{ANCHOR_VARIABLE, REGISTRY_VARIABLE, STORE_VARIABLE};
 pub(crate) use terminal::Terminal;
 
 /// Hands AI agents a workflow step by step, and checks what they produce.
@@ -71,6 +72,7 @@ enum Command {
     Check(check::Arguments),
     Session(session::Arguments),
     Token(token::Arguments),
+    Trust(trust::Arguments),
     Mcp(mcp::Arguments),
     New(new::Arguments),
     Schema(schema::Arguments),
@@ -134,7 +136,8 @@ impl Cli {
     fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let is_set = |name| std::env::var_os(name).is_some();
-        let has_options = is_set(STORE_VARIABLE) || is_set(REGISTRY_VARIABLE);
+        let variables = [STORE_VARIABLE, REGISTRY_VARIABLE, ANCHOR_VARIABLE];
+        let has_options = variables.into_iter().any(is_set);
         match &words[..] {
             [_, word] if word == "serve" && !has_options => Ok(Self {
                 command: Command::Serve(Box::default()),
@@ -180,6 +183,7 @@ impl Command {
             Self::Check(arguments) => check::run(&arguments, sources, terminal),
             Self::Session(arguments) => session::run(&arguments, sources, terminal),
             Self::Token(arguments) => token::run(&arguments, sources, terminal),
+            Self::Trust(arguments) => trust::run(&arguments, sources, terminal),
             Self::Mcp(arguments) => mcp::run(&arguments, sources, terminal),
             Self::Run(arguments) => run::run(&arguments, sources, terminal),
             Self::New(arguments) => new::run(&arguments, terminal),
@@ -199,6 +203,7 @@ impl Command {
             Self::Check(arguments) => arguments.json,
             Self::Session(arguments) => arguments.wants_json(),
             Self::Token(arguments) => arguments.wants_json(),
+            Self::Trust(arguments) => arguments.json,
             Self::Mcp(arguments) => arguments.wants_json(),
             Self::Serve(_)
             | Self::Connect(_)

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// All that the binary does.
 pub fn main() -> ExitCode {
     // Before all else: a guard is started with every upstream, and does nothing but wait.
-    if let Some(status) = orchestrator::guard::run_if_asked() {
+    if let Some(status) = process_guard::run_if_asked() {
         return status;
     }
     // The process of an agent's program.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use engine::{Budget, INPUT_BYTES_MAX};
 
 use super::context::ContextOption;
 use super::input;
@@ -10,7 +11,7 @@ use super::terminal::{DIM, GREEN, RED};
 use super::{Ended, Outcome, SourceOptions, Terminal};
 
 /// The largest output that is read, in bytes.
-pub(super) const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(super) const OUTPUT_BYTES_MAX: u64 = INPUT_BYTES_MAX as u64;
 
 /// Check the output of a step
 ///
@@ -43,7 +44,14 @@ pub(crate) fn run(
     let snapshot = app.snapshot();
     let context = arguments.context.read()?;
     let output = input::read(&arguments.output, "output", OUTPUT_BYTES_MAX)?;
-    let verdict = app.check(&snapshot, &arguments.id, &arguments.step, &output, &context)?;
+    let verdict = app.check(
+        &snapshot,
+        &arguments.id,
+        &arguments.step,
+        &output,
+        &context,
+        &Budget::for_call(),
+    )?;
     let outcome = if verdict.valid { Outcome::Good } else { Outcome::Bad };
     if arguments.json {
         terminal.json(&verdict)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use orchestrator::guard::GuardProgram;
+use process_guard::GuardProgram;
 use sandbox::{Limits, Mode, Sandbox};
 
 use service::server::upstreams::Code;
@@ -15,8 +15,11 @@ const HEADING: &str = "Programs of agents";
 #[command(next_help_heading = HEADING)]
 pub(crate) struct CodeOptions {
     /// Where they run: each in a process of its own that can open nothing, or on the one thread for them in this one (who finds it taken gets a process); otherwise `process`
-    #[arg(long, value_name = "WHERE", value_enum)]
+    #[arg(long, value_name = "WHERE", value_enum, requires_if("thread", "sandbox_unconfined"))]
     sandbox: Option<Where>,
+    /// Run programs even if the system cannot confine them; `--sandbox thread` needs it
+    #[arg(long)]
+    sandbox_unconfined: bool,
     /// Memory of each; otherwise 64MiB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     code_memory: Option<usize>,
@@ -56,6 +59,7 @@ impl CodeOptions {
     fn mode(&self) -> Mode {
         match self.sandbox {
             Some(Where::Thread) => Mode::Thread,
+            None | Some(Where::Process) if self.sandbox_unconfined => Mode::UnconfinedProcess,
             None | Some(Where::Process) => Mode::Process,
         }
     }
@@ -93,7 +97,7 @@ fn between(text: &str, (least, most): (usize, usize), words: &str) -> Result<usi
 }
 
 /// `64MiB`, `256KiB`, or so many bytes.
-fn size(text: &str) -> Result<usize, String> {
+pub(crate) fn size(text: &str) -> Result<usize, String> {
     let units = [("KiB", KIB), ("MiB", KIB * KIB), ("GiB", KIB * KIB * KIB)];
     let unit = units.into_iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
     let (number, unit) = unit.unwrap_or((text, 1));
@@ -121,6 +125,8 @@ mod tests {
         assert_eq!(CodeOptions::default().mode(), Mode::Process);
         let on_threads = CodeOptions { sandbox: Some(Where::Thread), ..CodeOptions::default() };
         assert_eq!(on_threads.mode(), Mode::Thread);
+        let unconfined = CodeOptions { sandbox_unconfined: true, ..CodeOptions::default() };
+        assert_eq!(unconfined.mode(), Mode::UnconfinedProcess);
     }
 
     #[test]

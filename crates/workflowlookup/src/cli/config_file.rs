@@ -23,12 +23,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot be read: {error}")),
     };
-    // Opening a pipe would wait for ever.
     if !metadata.is_file() {
         return Err("is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+    let file = regular_file::open(path);
+    let read = file.and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
     match read {
         Err(error) => Err(format!("cannot be read: {error}")),
         Ok(count) if count as u64 > BYTES_MAX => Err(format!("is larger than {BYTES_MAX} bytes")),

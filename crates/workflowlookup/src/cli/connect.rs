@@ -13,7 +13,7 @@ use self::merge::{Merged, merge};
 use super::client::{self, Client, Format, Server, connecting};
 use super::config_file::Readers;
 use super::next::quoted;
-use super::terminal::{DIM, GREEN, YELLOW, escaped};
+use super::terminal::{DIM, GREEN, YELLOW, escape};
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal, config_file, program};
 use service::error::Refusal;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(
     if *write {
         write_into_project(*client, &server, terminal)
     } else {
-        terminal.text(&escaped(&snippet(*client, &server)?))?;
+        terminal.text(&escape(&snippet(*client, &server)?))?;
         say_where(*client, &server, terminal)?;
         Ok(Outcome::Good)
     }
@@ -114,7 +114,7 @@ fn snippet(client: Client, server: &Server) -> Result<String, Failure> {
     }
 }
 
-/// TOML escapes as JSON does; what JSON may leave as it is, `escaped` takes care of.
+/// TOML escapes as JSON does; what JSON may leave as it is, `escape` takes care of.
 fn toml_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

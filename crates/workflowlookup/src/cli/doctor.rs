@@ -2,6 +2,7 @@
 //! and returns checks; here they are only put in order and printed. Nothing is changed.
 
 mod clients;
+mod confinement;
 mod executable;
 mod handshake;
 mod logins;
@@ -81,13 +82,14 @@ pub(crate) fn run(
 ) -> Ended {
     let app = options.load();
     let snapshot = app.snapshot();
-    let parts: [&dyn Fn() -> Vec<Check>; 8] = [
+    let parts: [&dyn Fn() -> Vec<Check>; 9] = [
         &executable::look,
         &|| sources::look(&snapshot),
         &|| permissions::look(&snapshot),
         &|| sessions::look(&app),
         &|| registry::look(&options.registry()),
         &|| logins::look(&options.registry()),
+        &confinement::look,
         &|| handshake::look(options),
         &clients::look,
     ];

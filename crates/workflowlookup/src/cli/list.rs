@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::terminal::YELLOW;
+use super::terminal::{DIM, YELLOW};
 use super::{Ended, Outcome, SourceOptions, Terminal};
 use service::app::{self, Filter};
 
@@ -53,6 +53,24 @@ pub(crate) fn run(
             many => format!("{many} files cannot be used"),
         };
         let hint = Some("`workflowlookup sources` shows which, and why");
+        terminal.complain(YELLOW, "warning", &message, hint)?;
+    }
+    let overriding: Vec<&str> = listing
+        .workflows
+        .iter()
+        .filter(|workflow| workflow.overrides.is_some())
+        .map(|workflow| workflow.id)
+        .collect();
+    if !overriding.is_empty() {
+        let message = format!("overriding others of the same id: {}", overriding.join(", "));
+        let hint = Some("`workflowlookup sources` shows which");
+        terminal.complain(DIM, "note", &message, hint)?;
+    }
+    let untrusted: Vec<&str> = snapshot.untrusted().map(|shadow| &*shadow.entry.id).collect();
+    if !untrusted.is_empty() {
+        let message =
+            format!("not overridden, for nobody has trusted the files: {}", untrusted.join(", "));
+        let hint = Some("`workflowlookup trust` shows them, and asks");
         terminal.complain(YELLOW, "warning", &message, hint)?;
     }
     if rows.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use engine::{Next, Progress};
+use engine::{Budget, Next, Progress};
 use serde_json::{Value, json};
 use workflow::Context;
 
@@ -57,7 +57,8 @@ pub(crate) fn run(
         current: arguments.current.as_deref(),
         context: &context,
     };
-    let answer = app::next(&snapshot, &arguments.id, progress)?;
+    let budget = Budget::for_call();
+    let answer = app::next(&snapshot, &arguments.id, progress, &budget)?;
     if arguments.json {
         terminal.json(&answer)?;
         return Ok(Outcome::Good);

@@ -10,6 +10,7 @@ use store::{Filter, Status};
 use super::context::ContextOption;
 use super::next::quoted;
 use super::session::whole_id;
+use super::terminal::DIM;
 use super::{Ended, Failure, SourceOptions, Terminal};
 use past::Past;
 use service::app;
@@ -113,6 +114,10 @@ fn begin(
     let id = arguments.workflow.as_deref().unwrap_or_default();
     // What makes no sense is refused before there is a file of ours.
     let workflow = app::find(&snapshot, id)?;
+    if let Some(whose) = app::overridden(&snapshot, workflow) {
+        let message = format!("this `{id}` overrides the {whose} workflow of the same id");
+        terminal.complain(DIM, "note", &message, None)?;
+    }
     let context = arguments.context.read()?;
     let open = app.sessions().get()?;
     let start = Start {

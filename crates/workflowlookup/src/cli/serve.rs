@@ -10,6 +10,7 @@ use sandbox::Sandbox;
 use store::limits::CONNECTIONS;
 
 mod http_options;
+mod limit_option;
 
 use http_options::{Chosen, HttpArguments};
 
@@ -106,9 +107,7 @@ pub(crate) fn run(
             stdio::serve(&host, Catalogue::Ours, wire_log).map_err(Failure::from)
         }
     };
-    if let Some(tracer) = &host.observer().tracer {
-        tracer.end();
-    }
+    host.finish();
     served.map(|()| Outcome::Good)
 }
 
@@ -127,6 +126,7 @@ fn over_http(
         door: chosen.door,
         metadata_url: chosen.metadata_url,
         documents: chosen.documents,
+        limits: chosen.limits,
     };
     let serving = http::begin(host, options, wire_log)?;
     // With standard input, it listens to signals itself.

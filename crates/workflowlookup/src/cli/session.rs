@@ -11,6 +11,7 @@ use service::error::Refusal;
 use service::sessions::Open;
 
 mod approve;
+mod backup;
 mod export;
 mod find;
 mod import;
@@ -47,6 +48,7 @@ enum Verb {
     Export(export::Arguments),
     Import(import::Arguments),
     Verify(verify::Arguments),
+    Backup(backup::Arguments),
     Prune(prune::Arguments),
 }
 
@@ -61,6 +63,7 @@ impl Arguments {
             | Verb::Share(_)
             | Verb::Export(_)
             | Verb::Import(_)
+            | Verb::Backup(_)
             | Verb::Prune(_) => false,
         }
     }
@@ -80,6 +83,7 @@ pub(crate) fn run(
         Verb::Export(arguments) => export::run(arguments, sources, terminal),
         Verb::Import(arguments) => import::run(arguments, sources, terminal),
         Verb::Verify(arguments) => verify::run(arguments, sources, terminal),
+        Verb::Backup(arguments) => backup::run(arguments, sources, terminal),
         Verb::Prune(arguments) => prune::run(arguments, sources, terminal),
     }
 }

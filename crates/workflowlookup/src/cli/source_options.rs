@@ -4,8 +4,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use catalog::{Kind, Source};
+use catalog::{Catalog, Kind, Snapshot, Source};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args};
@@ -18,6 +19,7 @@ use service::audit::Audit;
 use service::bundled::BUNDLED;
 use service::error::Refusal;
 use service::sessions::{Place, Serving, StoreUrl};
+use service::trust::{TrustRecord, WorkspaceTrust, is_in_workspace};
 
 /// Where sessions are kept, where no option says so: an address may have a password in it, which the list of processes
 /// would show.
@@ -25,6 +27,9 @@ pub(crate) const STORE_VARIABLE: &str = "WORKFLOWLOOKUP_STORE";
 
 /// Which servers can be called, where no option says so.
 pub(crate) const REGISTRY_VARIABLE: &str = "WORKFLOWLOOKUP_REGISTRY";
+
+/// Where the anchor of the store is, where no option says so.
+pub(crate) const ANCHOR_VARIABLE: &str = "WORKFLOWLOOKUP_ANCHOR";
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct SourceOptions {
@@ -41,6 +46,10 @@ pub(crate) struct SourceOptions {
     /// The key that sessions and handshakes are sealed with; otherwise WORKFLOWLOOKUP_KEY, or a file in the state folder
     #[arg(long, value_name = "FILE", global = true)]
     key_file: Option<PathBuf>,
+    /// A file away from the store that says how far it has come, so that a store that was rolled back is noticed;
+    /// otherwise WORKFLOWLOOKUP_ANCHOR, or none
+    #[arg(long, value_name = "FILE", global = true, env = ANCHOR_VARIABLE, hide_env = true)]
+    anchor: Option<PathBuf>,
     /// Where decisions and refusals are noted; otherwise WORKFLOWLOOKUP_AUDIT_LOG, or a file in the state folder. `-` is
     /// standard error
     #[arg(long, value_name = "FILE", global = true)]
@@ -75,6 +84,11 @@ impl TypedValueParser for StoreReader {
 impl SourceOptions {
     /// The sources in their order: later ones win.
     fn sources(&self) -> Vec<Source> {
+        self.sources_in(Path::new(""))
+    }
+
+    /// The same for another project.
+    fn sources_in(&self, project: &Path) -> Vec<Source> {
         let folder = |kind, path: PathBuf| Source::Folder { kind, path };
         let mut sources = Vec::new();
         if !self.no_bundled {
@@ -83,10 +97,12 @@ impl SourceOptions {
         // Without a home folder there are no workflows of the user's.
         if let Ok(platform) = etcetera::base_strategy::choose_native_strategy() {
             let path = platform.data_dir().join("workflowlookup").join("workflows");
-            sources.push(folder(Kind::User, path));
+            // What lies inside the workspace is not the user's own.
+            let kind = if is_in_workspace(&path) { Kind::Project } else { Kind::User };
+            sources.push(folder(kind, path));
         }
         for path in ["workflows", ".workflowlookup/workflows"] {
-            sources.push(folder(Kind::Project, path.into()));
+            sources.push(folder(Kind::Project, project.join(path)));
         }
         if let Some(paths) = std::env::var_os("WORKFLOW_STORAGE_PATH") {
             let paths = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
@@ -97,7 +113,7 @@ impl SourceOptions {
     }
 
     fn place(&self) -> Option<Place> {
-        Place::choose(self.store.as_ref(), self.key_file.as_deref())
+        Place::choose(self.store.as_ref(), self.key_file.as_deref(), self.anchor.as_deref())
     }
 
     /// The same options as they were typed, for a command that goes on from here.
@@ -118,9 +134,11 @@ impl SourceOptions {
         let store = self.store.iter().flat_map(|store| ["--store".to_owned(), store.to_string()]);
         let key = self.key_file.iter();
         let key = key.flat_map(|key| ["--key-file".to_owned(), key.display().to_string()]);
+        let anchor = self.anchor.iter();
+        let anchor = anchor.flat_map(|file| ["--anchor".to_owned(), file.display().to_string()]);
         let audit = self.audit_log.iter();
         let audit = audit.flat_map(|file| ["--audit-log".to_owned(), file.display().to_string()]);
-        store.chain(key).chain(audit).collect()
+        store.chain(key).chain(anchor).chain(audit).collect()
     }
 
     /// The same options for a process that starts in another folder.
@@ -131,6 +149,7 @@ impl SourceOptions {
             no_bundled: self.no_bundled,
             store: self.store.as_ref().map(StoreUrl::absolute).transpose()?,
             key_file: self.key_file.as_deref().map(std::path::absolute).transpose()?,
+            anchor: self.anchor.as_deref().map(std::path::absolute).transpose()?,
             audit_log: match self.audit_log.as_deref() {
                 Some(path) if path != Path::new("-") => Some(std::path::absolute(path)?),
                 as_it_is => as_it_is.map(Path::to_owned),
@@ -161,14 +180,36 @@ impl SourceOptions {
 
     /// Where other servers are named.
     pub(crate) fn registry(&self) -> Places {
+        // As it would be typed: findings name the file.
+        self.registry_in(Path::new(""))
+    }
+
+    /// The same for another project, as far as it is trusted by the record alone.
+    pub(crate) fn registry_to_review(&self, project: &Path) -> Places {
+        Places { trust: Some(recorded_trust()), ..self.registry_in(project) }
+    }
+
+    fn registry_in(&self, project: &Path) -> Places {
         let user = etcetera::base_strategy::choose_native_strategy().ok();
         Places {
             named: self.registry.clone(),
-            // As it would be typed: findings name the file.
-            project: Some(PathBuf::new()),
+            project: Some(project.to_owned()),
             user: user.map(|platform| platform.config_dir().join("workflowlookup")),
             variables: client::variables(),
+            trust: Some(self.trust()),
         }
+    }
+
+    /// The workflows that another project has, as far as they are trusted by the record alone.
+    pub(crate) fn snapshot_to_review(&self, project: &Path) -> Arc<Snapshot> {
+        let catalog = Catalog::with_policy(self.sources_in(project), recorded_trust());
+        catalog.load();
+        catalog.snapshot()
+    }
+
+    /// What is trusted, with the content that named files have now.
+    fn trust(&self) -> Arc<WorkspaceTrust> {
+        WorkspaceTrust::new(TrustRecord::in_state_folder(), self.registry.as_deref())
     }
 
     /// Leaves the loading for later.
@@ -178,7 +219,7 @@ impl SourceOptions {
 
     /// The same for a server.
     pub(crate) fn serving(&self, serving: Serving) -> App {
-        App::unloaded(self.sources(), self.place(), self.audit(), serving)
+        App::unloaded(self.sources(), self.trust(), self.place(), self.audit(), serving)
     }
 
     pub(crate) fn audit(&self) -> Audit {
@@ -187,7 +228,7 @@ impl SourceOptions {
 
     /// Loads everything, and leaves it to the caller to say what is missing.
     pub(crate) fn load(&self) -> App {
-        App::open(self.sources(), self.place(), self.audit())
+        App::open(self.sources(), self.trust(), self.place(), self.audit())
     }
 
     /// Loads everything, and says on standard error which folder that was asked for is not there.
@@ -198,6 +239,10 @@ impl SourceOptions {
         }
         Ok(app)
     }
+}
+
+fn recorded_trust() -> Arc<WorkspaceTrust> {
+    WorkspaceTrust::by_record(TrustRecord::in_state_folder())
 }
 
 /// The path from the root. Steps upward are followed, where there is something to follow; a link in the

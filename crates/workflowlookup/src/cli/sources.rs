@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use catalog::{Entry, Snapshot, SourceState};
+use catalog::{Entry, Shadow, ShadowReason, Snapshot, SourceState};
 use clap::Args;
 use serde_json::{Value, json};
 use workflow::finding::render;
@@ -46,9 +46,9 @@ fn state_name(state: SourceState) -> &'static str {
 }
 
 /// The entries of one source, those that are hidden included.
-fn entries_of(snapshot: &Snapshot, source: usize) -> Vec<(&Arc<Entry>, Option<&Arc<Entry>>)> {
+fn entries_of(snapshot: &Snapshot, source: usize) -> Vec<(&Arc<Entry>, Option<&Shadow>)> {
     let served = snapshot.entries().iter().map(|entry| (entry, None));
-    let hidden = snapshot.shadows().iter().map(|shadow| (&shadow.entry, Some(&shadow.by)));
+    let hidden = snapshot.shadows().iter().map(|shadow| (&shadow.entry, Some(shadow)));
     let mut entries: Vec<_> =
         served.chain(hidden).filter(|(entry, _)| entry.source == source).collect();
     entries.sort_by(|(left, _), (right, _)| left.path.cmp(&right.path));
@@ -57,12 +57,13 @@ fn entries_of(snapshot: &Snapshot, source: usize) -> Vec<(&Arc<Entry>, Option<&A
 
 fn as_json(snapshot: &Snapshot) -> Value {
     let sources = snapshot.sources.iter().enumerate().map(|(index, report)| {
-        let files = entries_of(snapshot, index).into_iter().map(|(entry, hidden_by)| {
+        let files = entries_of(snapshot, index).into_iter().map(|(entry, shadow)| {
             json!({
                 "id": entry.id,
                 "file": entry.path.display().to_string(),
                 "usable": entry.workflow.is_some(),
-                "hiddenBy": hidden_by.map(|by| by.path.display().to_string()),
+                "hiddenBy": shadow.map(|shadow| shadow.by.path.display().to_string()),
+                "untrusted": shadow.is_some_and(|it| it.reason == ShadowReason::Untrusted),
                 "findings": entry.findings,
             })
         });
@@ -91,10 +92,17 @@ fn print(snapshot: &Snapshot, terminal: &mut Terminal) -> io::Result<()> {
         rows.push(vec![report.source.name().to_owned(), count, report.source.to_string()]);
     }
     terminal.table(&["SOURCE", "FILES", "FOLDER"], &rows)?;
-    if !snapshot.shadows().is_empty() {
-        terminal.line("")?;
-        terminal.styled(HEADING, "Hidden by a later file with the same id")?;
-        for shadow in snapshot.shadows() {
+    let (untrusted, hidden): (Vec<&Shadow>, Vec<&Shadow>) =
+        snapshot.shadows().iter().partition(|shadow| shadow.reason == ShadowReason::Untrusted);
+    for (heading, shadows) in [
+        ("Hidden by a later file with the same id", hidden),
+        ("Not trusted, and so not in the place of another (`workflowlookup trust`)", untrusted),
+    ] {
+        if !shadows.is_empty() {
+            terminal.line("")?;
+            terminal.styled(HEADING, heading)?;
+        }
+        for shadow in shadows {
             let (hidden, by) = (shadow.entry.path.display(), shadow.by.path.display());
             terminal.line(&format!("  {}: {hidden} by {by}", shadow.entry.id))?;
         }

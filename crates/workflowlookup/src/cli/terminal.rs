@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 mod fit;
 
-pub(crate) use service::clean::{escaped, harmless};
+pub(crate) use untrusted_text::{escape, sanitize};
 
 pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -36,28 +36,28 @@ impl Terminal {
     }
 
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", harmless(text))
+        writeln!(self.out, "{}", sanitize(text))
     }
 
     pub(crate) fn styled(&mut self, style: Style, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{style}{}{style:#}", harmless(text))
+        writeln!(self.out, "{style}{}{style:#}", sanitize(text))
     }
 
     /// Prints several lines at once.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
-        write!(self.out, "{}", harmless(text))
+        write!(self.out, "{}", sanitize(text))
     }
 
-    /// Prints a value as indented JSON. What would steer a terminal is escaped, so that nothing is lost.
+    /// Prints a value as indented JSON. What would steer a terminal is escape, so that nothing is lost.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        self.line(&escaped(&serde_json::to_string_pretty(value)?))?;
+        self.line(&escape(&serde_json::to_string_pretty(value)?))?;
         self.flush()
     }
 
-    /// Prints JSON to the byte, for a file or another program. Only a terminal gets what would steer it escaped.
+    /// Prints JSON to the byte, for a file or another program. Only a terminal gets what would steer it escape.
     pub(crate) fn verbatim(&mut self, json: &str) -> io::Result<()> {
         if self.is_terminal {
-            return self.text(&escaped(json));
+            return self.text(&escape(json));
         }
         self.bytes(json.as_bytes())
     }
@@ -82,20 +82,20 @@ impl Terminal {
 
     /// A line with a word in front that says how it is meant.
     pub(crate) fn labelled(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{style}{label}{style:#}: {}", harmless(text))
+        writeln!(self.out, "{style}{label}{style:#}: {}", sanitize(text))
     }
 
     /// A line in pieces, each in its own style.
     pub(crate) fn pieces(&mut self, pieces: &[(Style, &str)]) -> io::Result<()> {
         for (style, text) in pieces {
-            write!(self.out, "{style}{}{style:#}", harmless(text))?;
+            write!(self.out, "{style}{}{style:#}", sanitize(text))?;
         }
         writeln!(self.out)
     }
 
     /// Something to answer on the same line.
     pub(crate) fn ask(&mut self, style: Style, text: &str) -> io::Result<()> {
-        write!(self.out, "{style}{}{style:#}", harmless(text))?;
+        write!(self.out, "{style}{}{style:#}", sanitize(text))?;
         self.flush()
     }
 
@@ -155,7 +155,7 @@ impl Terminal {
     /// Lines on standard error, as they are.
     pub(crate) fn aside(&mut self, text: &str) -> io::Result<()> {
         let printed = self.flush();
-        writeln!(anstream::stderr().lock(), "{}", harmless(text))?;
+        writeln!(anstream::stderr().lock(), "{}", sanitize(text))?;
         printed
     }
 
@@ -170,9 +170,9 @@ impl Terminal {
         // What was printed comes first; where that fails, this is still said.
         let printed = self.flush();
         // In one piece: others write there too.
-        let mut text = format!("{style}{label}{style:#}: {}\n", harmless(message));
+        let mut text = format!("{style}{label}{style:#}: {}\n", sanitize(message));
         if let Some(hint) = hint {
-            text.push_str(&format!("  try: {}\n", harmless(hint)));
+            text.push_str(&format!("  try: {}\n", sanitize(hint)));
         }
         anstream::stderr().lock().write_all(text.as_bytes())?;
         printed

@@ -29,7 +29,7 @@ fn failing_flushes() {
 #[test]
 fn a_full_disk() {
     if let Some(said) = through_faults("write,pwrite64", "ENOSPC", "120..140") {
-        insta::assert_snapshot!(said, @"The store cannot be used now: database or disk is full. Nothing was lost; the same call may be made again.");
+        insta::assert_snapshot!(said, @"The store cannot be used now: database or disk is full. Nothing was lost; make room, or remove old sessions with `workflowlookup session prune`, and make the same call again.");
     }
 }
 

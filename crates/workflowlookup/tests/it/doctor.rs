@@ -6,9 +6,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::connect::{installed, masked};
 use super::*;
 
-/// What a user sees, without what differs from run to run.
+/// What `doctor` says of guards before Linux 6.12, and from then on.
+const GUARDS: [&str; 2] = [
+    "note: other MCP servers could kill their guard processes; what they leave is killed as long as this program runs\n  \
+     try: Linux 6.12 or later with Landlock and seccomp keeps guards out of reach",
+    "ok: other MCP servers cannot reach their guard processes",
+];
+
+/// What a user sees, without what differs from run to run and from kernel to kernel.
 fn seen(done: &Done) -> String {
-    let shown = masked(done);
+    let shown = masked(done).replace(GUARDS[0], GUARDS[1]);
     let version = env!("CARGO_PKG_VERSION");
     let shown = shown.replace(&format!("version {version}"), "version [VERSION]");
     match shown.split_once("all within ") {
@@ -25,7 +32,7 @@ fn doctor(place: &Place, arguments: &[&str]) -> Done {
 }
 
 /// The lines of a part.
-fn about(done: &Done, part: &str) -> Vec<String> {
+pub(super) fn about(done: &Done, part: &str) -> Vec<String> {
     let checks = done.json();
     let checks = checks["checks"].as_array().unwrap().iter();
     let checks = checks.filter(|check| check["check"] == part);
@@ -57,6 +64,8 @@ fn all_is_well_where_it_is() {
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     note: no registry names other MCP servers that could be called
       try: `workflowlookup mcp import` shows those that your clients know
+    ok: programs are confined by Landlock and seccomp
+    ok: other MCP servers cannot reach their guard processes
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -126,6 +135,8 @@ fn sources_that_were_asked_for_must_be_there() {
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     note: no registry names other MCP servers that could be called
       try: `workflowlookup mcp import` shows those that your clients know
+    ok: programs are confined by Landlock and seccomp
+    ok: other MCP servers cannot reach their guard processes
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -144,6 +155,7 @@ fn broken_and_hidden_workflows_are_named() {
     place.write("workflows/warned.json", definition("warned", "W").replace("Do it.", "Do {{it}}."));
     place.write("workflows/deep/ours.yaml", definition("handle-incident", "Our own way"));
     symlink("/etc", place.project().join("workflows/out")).unwrap();
+    place.trust();
     let done = doctor(&place, &[]);
     insta::assert_snapshot!(seen(&done), @"
     exit 1
@@ -167,6 +179,8 @@ fn broken_and_hidden_workflows_are_named() {
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     note: no registry names other MCP servers that could be called
       try: `workflowlookup mcp import` shows those that your clients know
+    ok: programs are confined by Landlock and seccomp
+    ok: other MCP servers cannot reach their guard processes
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
@@ -254,6 +268,8 @@ fn folders_without_permission_are_problems() {
     ok: there are no sessions yet; they will be kept in `[ROOT]/home/.local/state/workflowlookup/sessions.db`
     note: no registry names other MCP servers that could be called
       try: `workflowlookup mcp import` shows those that your clients know
+    ok: programs are confined by Landlock and seccomp
+    ok: other MCP servers cannot reach their guard processes
     ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
     warning: Cursor: `.cursor/mcp.json` cannot be read: Permission denied (os error 13)
       try: the client may not be able to read it either
@@ -395,7 +411,7 @@ fn the_registry_is_looked_at() {
         {"id": "bad", "mcp": {"command": "x", "args": ["${NOT_SET}"]}},
         {"id": "odd", "mcp": {"command": "x", "headers": {}}}
     ]}"#;
-    place.write("mcp.registry.json", text);
+    place.write_trusted("mcp.registry.json", text);
     chmod(&place, "mcp.registry.json", 0o644);
     let folder = place.home().join(".config/workflowlookup");
     fs::create_dir_all(&folder).unwrap();

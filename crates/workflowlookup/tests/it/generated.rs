@@ -53,7 +53,7 @@ fn generated_tools_page() {
     let place = Place::new();
     let registry =
         r#"{"servers": [{"id": "other", "mcp": {"transport": "stdio", "command": "false"}}]}"#;
-    place.write("mcp.registry.json", registry);
+    place.write_trusted("mcp.registry.json", registry);
     let done = place.run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
     let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
     let tools = answer["result"]["tools"].as_array().unwrap();

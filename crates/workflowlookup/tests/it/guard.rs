@@ -1,15 +1,14 @@
-//! The product as a guard of other programs. What guards do in all is tested where they are, in `orchestrator`; here,
+//! The product as a guard of other programs. What guards do in all is tested in `process_guard`; here,
 //! that this binary is one.
 
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use orchestrator::guard::{GuardProgram, Spawn, spawn};
+use process_guard::{GuardProgram, Spawn, spawn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Place;
@@ -21,7 +20,16 @@ const HOLDING: &str = "GUARD_TEST_HOLDING";
 /// `sh` below a guard that we started.
 fn guarded(script: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_workflowlookup"));
-    command.args(["__guard", &std::process::id().to_string(), "-", "/", "/bin/sh", "-c", script]);
+    command.args([
+        "__guard",
+        &std::process::id().to_string(),
+        "-",
+        "isolated",
+        "/",
+        "/bin/sh",
+        "-c",
+        script,
+    ]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -87,7 +95,7 @@ fn it_ends_everything() {
 fn it_is_gone_when_its_parent_is() {
     // The number of nobody's parent.
     let mut command = Command::new(env!("CARGO_BIN_EXE_workflowlookup"));
-    command.args(["__guard", "1", "-", "/", "/bin/sh", "-c", "echo started"]);
+    command.args(["__guard", "1", "-", "isolated", "/", "/bin/sh", "-c", "echo started"]);
     let output = command.output().unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0));
 }
@@ -106,8 +114,7 @@ fn holding() {
         let wanted = Spawn {
             command: "sh".to_owned(),
             args: vec!["-c".to_owned(), script.to_owned()],
-            env: BTreeMap::new(),
-            cwd: None,
+            ..Spawn::default()
         };
         let mut child = runtime.block_on(spawn(&wanted, &program)).unwrap();
         println!("held {}", child.guarded.id());

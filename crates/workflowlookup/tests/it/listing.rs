@@ -7,6 +7,7 @@ fn with_two_sources() -> Place {
     place.write("workflows/a.json", definition("first", "First of the project"));
     place.write("workflows/deep/b.yaml", definition("handle-incident", "Our own way"));
     place.write("workflows/broken.json", "{ \"id\": \"broken\", ");
+    place.trust();
     place
 }
 
@@ -204,16 +205,27 @@ fn sources_stand_in_their_order() {
         }
         place.finish(command, "").json()["name"].as_str().unwrap().to_owned()
     };
+    // All of them are in the project's folder, and so must be trusted.
+    let trust = |options: &[&str], environment: Option<&str>| {
+        let mut command = place.command(&[options, &["trust", "--yes"]].concat());
+        command.envs(environment.map(|value| ("WORKFLOW_STORAGE_PATH", value)));
+        assert_eq!(place.finish(command, "").status, 0);
+    };
     let show = ["show", "same", "--json"];
     assert_eq!(name(&show, None), "User");
     place.write("workflows/p.json", definition("same", "Project"));
+    assert_eq!(name(&show, None), "User");
+    trust(&[], None);
     assert_eq!(name(&show, None), "Project");
     place.write(".workflowlookup/workflows/p.json", definition("same", "Hidden project"));
+    trust(&[], None);
     assert_eq!(name(&show, None), "Hidden project");
     place.write("one/e.json", definition("same", "Environment one"));
     place.write("two/e.json", definition("same", "Environment two"));
+    trust(&[], Some("one:two"));
     assert_eq!(name(&show, Some("one:two")), "Environment two");
     place.write("opt/o.json", definition("same", "Option"));
+    trust(&["--workflows", "opt"], None);
     assert_eq!(name(&["--workflows", "opt", "show", "same", "--json"], Some("one:two")), "Option");
     assert_eq!(name(&["show", "same", "--json", "--workflows", "opt"], None), "Option");
 }

@@ -6,11 +6,13 @@ mod agent;
 mod authoring;
 mod bad_input;
 mod bad_lines;
+mod budgets;
 mod call_log;
 mod clients;
 mod conformance;
 mod connect;
 mod crash;
+mod deception;
 mod disk_faults;
 mod doctor;
 mod generated;
@@ -22,12 +24,15 @@ mod http_ending;
 mod http_replicas;
 mod http_server;
 mod http_streams;
+mod limits;
 mod listing;
+mod loop_gates;
 mod mcp_commands;
 mod mcp_import;
 mod mcp_login;
 mod metrics;
 mod own_server;
+mod planted;
 mod postgres_commands;
 mod postgres_cut;
 mod postgres_replicas;
@@ -36,17 +41,23 @@ mod running;
 mod serving;
 mod session_commands;
 mod sessions_live;
+mod store_files;
+mod tenants;
 mod token_commands;
 mod traces;
 mod transcripts;
+mod unconfined;
 mod upstreams;
 mod walking;
+mod workspace_trust;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use service::trust::{Consent, TrustRecord};
 
 /// A home folder and a project folder, both empty at first.
 struct Place {
@@ -88,6 +99,24 @@ impl Place {
         let path = self.project().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// Writes a registry of the project that a person has trusted. Consent comes first, so that nobody sees it without.
+    fn write_trusted(&self, file: &str, text: impl AsRef<str>) {
+        let path = self.project().join(file);
+        let consent = Consent::to_registry(&path, text.as_ref()).unwrap();
+        let record = self.home().join(".local/state/workflowlookup/trust/trust.json");
+        TrustRecord::at(record).grant([consent]).unwrap();
+        // As editors do: a reader sees the old one or the new one.
+        let draft = path.with_extension("draft");
+        fs::write(&draft, text.as_ref()).unwrap();
+        fs::rename(draft, path).unwrap();
+    }
+
+    /// Trusts everything that the project has, as a person would who does not look.
+    fn trust(&self) {
+        let done = self.run(&["trust", "--yes"]);
+        assert_eq!(done.status, 0, "{}", done.shown());
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -138,7 +138,7 @@ fn project(fakes: &[(&str, Fake)]) -> Place {
         servers
             .push(json!({"id": id, "mcp": {"command": BINARY, "args": ["mcp", "replay", file]}}));
     }
-    place.write("mcp.registry.json", json!({"servers": servers}).to_string());
+    place.write_trusted("mcp.registry.json", json!({"servers": servers}).to_string());
     place
 }
 

@@ -161,7 +161,7 @@ fn conflicts_are_kept_unless_they_are_to_be_replaced() {
   ]
 }
 "#;
-    place.write("mcp.registry.json", old);
+    place.write_trusted("mcp.registry.json", old);
     fs::set_permissions(
         place.project().join("mcp.registry.json"),
         fs::Permissions::from_mode(0o644),
@@ -291,7 +291,7 @@ fn a_file_can_be_named_and_so_can_the_registry() {
 #[test]
 fn other_files_are_not_touched() {
     let place = furnished();
-    place.write("client.json", r#"{"mcpServers": {}}"#);
+    place.write_trusted("client.json", r#"{"mcpServers": {}}"#);
     place.write("broken.json", "{\n  \"servers\": [\n");
     let mut shown = String::new();
     for file in ["client.json", "broken.json"] {

@@ -34,7 +34,10 @@ impl World {
         let place = Place::new();
         let entry =
             serde_json::json!({"id": "guarded", "mcp": {"transport": "http", "url": issuer.url()}});
-        place.write("mcp.registry.json", serde_json::json!({"servers": [entry]}).to_string());
+        place.write_trusted(
+            "mcp.registry.json",
+            serde_json::json!({"servers": [entry]}).to_string(),
+        );
         Self { place, issuer, runtime }
     }
 
@@ -297,11 +300,11 @@ fn doctor_looks_at_logins() {
         }
         serde_json::json!({"servers": [entry]}).to_string()
     };
-    world.place.write("mcp.registry.json", entry(true));
+    world.place.write_trusted("mcp.registry.json", entry(true));
     let missing =
         r#""note": "the login to `guarded` is missing" ("`workflowlookup mcp login guarded`")"#;
     assert_eq!(look(), [missing]);
-    world.place.write("mcp.registry.json", entry(false));
+    world.place.write_trusted("mcp.registry.json", entry(false));
     world.issuer.behave(|manners| manners.gives_refresh_tokens = false);
     let mut login = world.begin(&["guarded", "--no-browser"]);
     let (_, url) = (login.line(), login.line());

@@ -133,7 +133,7 @@ fn every_metric_stands_in_the_table() {
     begin(&server, &json!({"workflowId": "letter"}));
     let mcp = json!({"transport": "stdio", "command": "no-such-program-anywhere"});
     let registry = json!({"servers": [{"id": "other", "mcp": mcp}]});
-    place.write("mcp.registry.json", registry.to_string());
+    place.write_trusted("mcp.registry.json", registry.to_string());
     call(&server, "call_mcp_tool", &json!({"server": "other", "tool": "a"}));
     let scraped = wait_for(&server, "workflowlookup_sessions{state=\"running\"}", 1.0);
     let documented = documented();

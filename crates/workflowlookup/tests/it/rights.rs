@@ -7,6 +7,8 @@ mod endpoints;
 mod house;
 mod issuer;
 mod live;
+mod loop_gates;
+mod sharing;
 mod strict;
 
 use std::time::Duration;
@@ -112,6 +114,7 @@ fn played(gates: &str, era: Era, everybody: &[Option<&'static str>]) -> Vec<Vec<
             assert_audited(&house, before, *who, &came, &context);
             row.push(came.said);
         }
+        house.end_shares();
         rows.push(row);
     }
     assert_strangers_counted(&house, turned_away);

@@ -314,7 +314,7 @@ fn an_output_from_a_file() {
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     --- stderr
-    stopped: the input ended while a person has to confirm an output
+    stopped: the input ended while a person has to decide
       try: `workflowlookup run --resume [ID]` goes on
     ");
     let done = place.run_with_input(&["run", "--resume"], "l\n");

@@ -273,7 +273,8 @@ fn a_question_is_taken_back_when_somebody_decides_elsewhere() {
             Heard::Answer { result, .. } => panic!("nobody has decided: {result}"),
         }
     };
-    let decided = place.run(&["session", "reject", &session, "--reason", "too slow"]);
+    let decided =
+        place.run(&["session", "reject", &session, "--version", "3", "--reason", "too slow"]);
     assert_eq!(decided.status, 0, "{}", decided.shown());
     let (method, params) = told(&mut agent);
     assert_eq!((&*method, &params["requestId"]), ("notifications/cancelled", &asked));

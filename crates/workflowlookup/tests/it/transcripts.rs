@@ -164,7 +164,7 @@ fn with_upstreams() -> Place {
         })
     };
     let entries = [entry("office", "low"), entry("vault", "high")];
-    place.write("mcp.registry.json", json!({"servers": entries}).to_string());
+    place.write_trusted("mcp.registry.json", json!({"servers": entries}).to_string());
     place
 }
 

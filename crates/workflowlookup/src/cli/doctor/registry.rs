@@ -8,6 +8,7 @@ use orchestrator::registry::{Finding, Places, Registry, RegistryFile, Severity, 
 use super::permissions::is_readable_by_others;
 use super::{Check, Level};
 use crate::cli::next::quoted;
+use service::trust::TrustRecord;
 use service::words::plural;
 
 const ABOUT: &str = "registry";
@@ -17,11 +18,16 @@ const LISTED_MAX: usize = 20;
 pub(super) fn look(places: &Places) -> Vec<Check> {
     let registry = Registry::load(places);
     let mut checks = Vec::new();
+    let record = TrustRecord::in_state_folder();
+    if let Some(Err(error)) = record.map(|record| record.read()) {
+        checks.push(Check::new("trust", Level::Problem, error.to_string()));
+    }
     let are_absent = registry.files.iter().all(|file| file.state == State::Absent);
     if are_absent && registry.findings.is_empty() {
         let message = "no registry names other MCP servers that could be called";
         let hint = "`workflowlookup mcp import` shows those that your clients know";
-        return vec![Check::new(ABOUT, Level::Note, message).hint(hint)];
+        checks.push(Check::new(ABOUT, Level::Note, message).hint(hint));
+        return checks;
     }
     checks.extend(registry.files.iter().flat_map(file));
     let listed = registry.findings.iter().take(LISTED_MAX).map(|one| finding(one, &registry));
@@ -52,11 +58,18 @@ fn file(file: &RegistryFile) -> Vec<Check> {
             (count(Standing::Disabled), "disabled"),
             (count(Standing::Hidden), "hidden"),
             (count(Standing::Unusable), "that cannot be used"),
+            (count(Standing::Untrusted), "not trusted"),
         ];
         let rest = rest.into_iter().filter(|(number, _)| *number > 0);
         let rest: Vec<String> = rest.map(|(number, what)| format!(", {number} {what}")).collect();
         let message = format!("{whose} `{path}` names {used} that can be called{}", rest.concat());
         checks.push(Check::new(ABOUT, Level::Ok, message));
+        if count(Standing::Untrusted) > 0 {
+            let message =
+                format!("servers of `{path}` take no effect, for nobody has trusted them");
+            let hint = format!("`{}` shows what they would run, and asks", file.trust_command());
+            checks.push(Check::new(ABOUT, Level::Warning, message).hint(hint));
+        }
     }
     let has_secret = file.servers.iter().any(|one| one.draft.has_secret());
     if has_secret && is_readable_by_others(Path::new(&path)) {

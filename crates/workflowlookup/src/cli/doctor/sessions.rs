@@ -14,7 +14,7 @@ pub(super) fn look(app: &App) -> Vec<Check> {
         let hint = "set HOME, or name a file with `--store sqlite:PATH`";
         return vec![Check::new(ABOUT, Level::Problem, message).hint(hint)];
     };
-    let Place { store, key } = place;
+    let Place { store, key, anchor: _ } = place;
     let shown = store.shown();
     // A server is only known to be there when it answers.
     let opened = app.sessions().get_if_any().and_then(|open| {

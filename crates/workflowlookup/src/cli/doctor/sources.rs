@@ -1,6 +1,6 @@
 //! What each source holds, what in it is broken, and what hides what.
 
-use catalog::{Entry, Kind, Snapshot, Source, SourceReport, SourceState};
+use catalog::{Entry, Kind, ShadowReason, Snapshot, Source, SourceReport, SourceState};
 use workflow::Finding;
 
 use super::{Check, Level, plural};
@@ -117,7 +117,14 @@ fn shadows(snapshot: &Snapshot) -> Vec<Check> {
     let shadows = snapshot.shadows();
     let listed = shadows.iter().take(LISTED_MAX).map(|shadow| {
         let (hidden, by) = (shadow.entry.path.display(), shadow.by.path.display());
-        let message = format!("`{by}` hides `{hidden}`: both are `{}`", shadow.entry.id);
+        let id = &shadow.entry.id;
+        if shadow.reason == ShadowReason::Untrusted {
+            let message =
+                format!("`{hidden}` is not trusted, so `{by}` stays the `{id}` that counts");
+            let check = Check::new(ABOUT, Level::Warning, message);
+            return check.hint("`workflowlookup trust` shows what it would override, and asks");
+        }
+        let message = format!("`{by}` hides `{hidden}`: both are `{id}`");
         Check::new(ABOUT, Level::Note, message)
     });
     let mut checks: Vec<Check> = listed.collect();

@@ -70,9 +70,9 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let (server, tool) = split(&arguments.target, &servers)?;
-    let entry = Arc::clone(servers.entry(server)?);
+    let entry = servers.entry(server)?;
     let given = arguments.given()?;
     let mut folder = Folder::open(arguments.save.as_deref(), tool)?;
     running::with(&servers, context.wire.clone(), async |orchestrator| {

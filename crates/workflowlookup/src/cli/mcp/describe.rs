@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use orchestrator::code::PREFIX;
@@ -94,13 +93,13 @@ struct Card<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let (server, tool) = split(arguments.target.as_deref(), &servers);
     if server.is_none() && !servers.is_ad_hoc() {
         let hint = "`workflowlookup mcp list` shows the servers";
         return Err(super::Refused::invalid("name a server, or a tool of it", hint).into());
     }
-    let entry = Arc::clone(servers.entry(server)?);
+    let entry = servers.entry(server)?;
     let usual = if tool.is_some() { Detail::Schema } else { Detail::Tools };
     let detail = arguments.detail.unwrap_or(usual);
     let about = About { servers: &servers, entry: &entry, detail };

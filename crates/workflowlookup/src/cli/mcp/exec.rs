@@ -21,7 +21,7 @@ use super::running;
 use super::servers::Servers;
 use crate::cli::code_options::CodeOptions;
 use crate::cli::mcp::ad_hoc::AdHoc;
-use crate::cli::terminal::harmless;
+use crate::cli::terminal::sanitize;
 use crate::cli::{Ended, FAILED, Failure, Outcome, Terminal, input};
 use service::access::Who;
 use service::server::upstreams::Upstreams;
@@ -69,8 +69,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
     if arguments.check {
         return check(&program, arguments.json, terminal);
     }
-    let servers = Servers::open(&AdHoc::default(), None, context.sources)?;
+    let mut servers = Servers::open(&AdHoc::default(), None, context.sources)?;
     for id in &arguments.allowed {
+        servers.ask_for_trust(id)?;
         if servers.registry.get(id).is_none() {
             return Err(super::refused(Error::no_server(id, &servers.registry), &servers));
         }
@@ -222,7 +223,7 @@ impl Listener for AtWork {
 
     fn line(&self, text: &str) {
         if let Some(line) = &self.line {
-            line.write(&harmless(text));
+            line.write(&sanitize(text));
         }
     }
 }

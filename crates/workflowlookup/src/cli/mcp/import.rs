@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use orchestrator::registry::clients::{self, Client, Found, Scope};
 use orchestrator::registry::place::Kind;
-use orchestrator::registry::{Draft, Finding, NotAdded, Places, Registry, Severity, add};
+use orchestrator::registry::{Draft, Finding, NotAdded, Places, Registry, Severity, Trust, add};
 use serde::Serialize;
 
 use self::plan::{Conflicts, Planned, Reach, Status, plan, wanted};
 use crate::cli::config_file::{self, Readers};
 use crate::cli::terminal::{DIM, GREEN, RED, YELLOW};
-use crate::cli::{Ended, Failure, Outcome, SourceOptions, Terminal, client};
+use crate::cli::{Ended, Failure, Outcome, SourceOptions, Terminal, client, trust};
 use service::error::Refusal;
 use service::words::plural;
 
@@ -86,7 +86,7 @@ pub(super) fn run(
     let conflicts = if arguments.replace { Conflicts::Replace } else { Conflicts::Keep };
     let wanted = wanted(&planned, &registry, conflicts);
     let backup = match arguments.write && !wanted.is_empty() {
-        true => write(&target, &wanted)?,
+        true => write(kind, &target, &wanted, &places)?,
         false => None,
     };
     if arguments.json {
@@ -101,7 +101,7 @@ pub(super) fn run(
         return Ok(Outcome::Good);
     }
     list(&found, &planned, terminal)?;
-    conclude(arguments, &target, &planned, &wanted, backup.as_deref(), terminal)?;
+    conclude(arguments, &places, &target, &planned, &wanted, backup.as_deref(), terminal)?;
     Ok(Outcome::Good)
 }
 
@@ -146,7 +146,12 @@ fn no_such(word: &str) -> Refusal {
 }
 
 /// Merges servers into the registry, and says where the old one is kept.
-fn write(target: &Path, wanted: &[Draft]) -> Result<Option<PathBuf>, Failure> {
+fn write(
+    kind: Kind,
+    target: &Path,
+    wanted: &[Draft],
+    places: &Places,
+) -> Result<Option<PathBuf>, Failure> {
     let shown = target.display();
     let not_touched = |details: String, hint: &str| {
         Failure::from(Refusal::InvalidParams { details, hint: Some(hint.to_owned()) })
@@ -169,7 +174,17 @@ fn write(target: &Path, wanted: &[Draft]) -> Result<Option<PathBuf>, Failure> {
         ),
         NotAdded::Wrong => Failure::Fault(anyhow::Error::new(why)),
     })?;
-    Ok(config_file::replace(target, old.as_deref(), &new, Readers::Owner)?)
+    let trusts = |text: &str| match &places.trust {
+        Some(policy) => policy.trust(kind, target, text) == Trust::Given,
+        None => false,
+    };
+    // What somebody else wrote does not become trusted by what is added to it.
+    let was_trusted = old.as_deref().is_none_or(trusts);
+    let backup = config_file::replace(target, old.as_deref(), &new, Readers::Owner)?;
+    if was_trusted && !trusts(&new) {
+        trust::grant_registry(target, &new)?;
+    }
+    Ok(backup)
 }
 
 fn list(found: &[Found], planned: &[Planned<'_>], terminal: &mut Terminal) -> io::Result<()> {
@@ -222,6 +237,7 @@ impl<'a> Line<'a> {
 /// What was done, or what to do next.
 fn conclude(
     arguments: &Arguments,
+    places: &Places,
     target: &Path,
     planned: &[Planned<'_>],
     wanted: &[Draft],
@@ -249,6 +265,12 @@ fn conclude(
             let message = format!("there are secrets in the entries of {}", secret.join(", "));
             let hint = "before you share the file, put them into variables: `${NAME}`";
             terminal.complain(YELLOW, "note", &message, Some(hint))?;
+        }
+        let registry = Registry::load(places);
+        if let Some((file, _)) = registry.untrusted().next() {
+            let message = format!("`{shown}` is not trusted: its servers take no effect");
+            let hint = format!("`{}` shows what they would run, and asks", file.trust_command());
+            terminal.complain(YELLOW, "note", &message, Some(&hint))?;
         }
     } else if arguments.write {
         terminal.complain(GREEN, "nothing to do", "there is nothing new", None)?;

@@ -8,7 +8,7 @@ use anstyle::Style;
 use serde_json::value::RawValue;
 
 use crate::cli::Terminal;
-use crate::cli::terminal::{CYAN, DIM, GREEN, YELLOW, escaped};
+use crate::cli::terminal::{CYAN, DIM, GREEN, YELLOW, escape};
 
 /// What is nested more deeply is left on one line: indenting it would take more room than it.
 const DEPTH_MAX: usize = 64;
@@ -60,8 +60,8 @@ fn lines<'j>(json: &'j str, out: &mut dyn FnMut(&Line<'j>) -> io::Result<()>) ->
                 writing.break_line()?;
             }
             ':' => writing.put(PLAIN, ": "),
-            '"' if rest.starts_with(':') => writing.put(CYAN, escaped(token)),
-            '"' => writing.put(GREEN, escaped(token)),
+            '"' if rest.starts_with(':') => writing.put(CYAN, escape(token).into_owned()),
+            '"' => writing.put(GREEN, escape(token).into_owned()),
             'n' => writing.put(DIM, token),
             _ => writing.put(YELLOW, token),
         }

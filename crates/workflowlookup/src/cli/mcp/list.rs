@@ -62,6 +62,9 @@ struct ServerLine<'a> {
     sensitivity: Option<&'static str>,
     visibility: Option<&'static str>,
     file: String,
+    /// Of a server that is not trusted: the command by which it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trust: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +88,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
     if arguments.server.is_none() && !arguments.reaching.ad_hoc.is_given() {
         return servers(arguments, context, terminal);
     }
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let id = servers.entry(arguments.server.as_deref())?.id.clone();
     running::with(&servers, context.wire.clone(), async |orchestrator| {
         let began = Instant::now();
@@ -156,11 +159,24 @@ fn servers(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal
     // What keeps a file from being read is told as a fault, with its findings.
     servers.complain()?;
     print_findings(&registry.findings, terminal)?;
+    for file in untrusted_files(registry) {
+        let path = file.path.display();
+        let message = format!("nobody has trusted servers of `{path}`: they take no effect");
+        let hint = format!("`{}` shows what they would run, and asks", file.trust_command());
+        terminal.complain(YELLOW, "warning", &message, Some(&hint))?;
+    }
     if is_empty {
         let message = "no registry names a server";
         terminal.complain(YELLOW, "warning", message, Some(HOW_TO_ADD))?;
     }
     Ok(Outcome::Good)
+}
+
+fn untrusted_files(registry: &Registry) -> impl Iterator<Item = &RegistryFile> {
+    registry
+        .files
+        .iter()
+        .filter(|file| file.servers.iter().any(|server| server.standing == Standing::Untrusted))
 }
 
 fn print_findings(findings: &[Finding], terminal: &mut Terminal) -> io::Result<()> {
@@ -193,12 +209,14 @@ impl<'a> ServerLine<'a> {
                 Standing::Disabled => "disabled",
                 Standing::Unusable => "unusable",
                 Standing::Hidden => "hidden",
+                Standing::Untrusted => "untrusted",
             },
             transport: draft.transport(),
             reached: draft.shown(),
             sensitivity: entry.map(|entry| entry.sensitivity.word()),
             visibility: entry.map(|entry| entry.visibility.word()),
             file: file.path.display().to_string(),
+            trust: (server.standing == Standing::Untrusted).then(|| file.trust_command()),
         }
     }
 

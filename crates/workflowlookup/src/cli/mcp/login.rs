@@ -61,7 +61,7 @@ struct Report<'a> {
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
     let ad_hoc = AdHoc::at(arguments.http.clone(), arguments.header.clone());
-    let servers = Servers::open(&ad_hoc, None, context.sources)?;
+    let mut servers = Servers::open(&ad_hoc, None, context.sources)?;
     let entry = servers.entry(arguments.server.as_deref())?;
     let logins = kept()?;
     running::on_this_thread(async {

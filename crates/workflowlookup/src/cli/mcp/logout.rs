@@ -41,15 +41,15 @@ struct Report<'a> {
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
     let servers = Servers::look(&AdHoc::at(arguments.http.clone(), Vec::new()), context.sources)?;
-    let entry = servers.entry(arguments.server.as_deref()).ok();
-    let server = match (entry, &arguments.server) {
+    let entry = servers.find(arguments.server.as_deref()).ok();
+    let server = match (&entry, &arguments.server) {
         (Some(entry), _) => entry.id.as_str(),
         (None, Some(server)) => server,
         (None, None) => "",
     };
     let logins = kept()?;
     running::on_this_thread(async {
-        let connect = entry.map(|entry| &entry.connect);
+        let connect = entry.as_ref().map(|entry| &entry.connect);
         let done = logins.logout(server, connect).await.map_err(failed)?;
         if arguments.json {
             let report = Report {

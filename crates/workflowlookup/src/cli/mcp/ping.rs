@@ -62,8 +62,8 @@ struct Line<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
-    let ids = chosen(arguments, &servers)?;
+    let mut servers = arguments.reaching.open(context)?;
+    let ids = chosen(arguments, &mut servers)?;
     let unusable = match arguments.servers.is_empty() {
         true => servers.all_unusable(),
         false => Vec::new(),
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
 }
 
 /// The ids to ask, each once.
-fn chosen(arguments: &Arguments, servers: &Servers) -> Result<Vec<String>, Failure> {
+fn chosen(arguments: &Arguments, servers: &mut Servers) -> Result<Vec<String>, Failure> {
     if arguments.servers.is_empty() || servers.is_ad_hoc() {
         return Ok(servers.registry.entries.iter().map(|entry| entry.id.clone()).collect());
     }

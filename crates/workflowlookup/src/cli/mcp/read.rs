@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let (server, uri) = match (arguments.words.as_slice(), servers.is_ad_hoc()) {
         ([uri], true) => (None, uri),
         ([server, uri], false) => (Some(server.as_str()), uri),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use orchestrator::guard::{self, Child, Ended as ChildEnded, GuardProgram, Spawn};
 use orchestrator::wire::Tap;
+use process_guard::{Child, Ended as ChildEnded, GuardProgram};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
@@ -49,9 +49,9 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
     let ad_hoc = AdHoc::started(arguments.stdio.clone(), arguments.env.clone());
-    let servers = Servers::open(&ad_hoc, None, context.sources)?;
+    let mut servers = Servers::open(&ad_hoc, None, context.sources)?;
     let entry = servers.entry(arguments.server.as_deref())?;
-    let Some(spawn) = Spawn::of(&entry.connect) else {
+    let Some(spawn) = entry.connect.to_spawn() else {
         let hint = "`--log-wire FILE` with `mcp call` and the others records what goes over HTTP";
         return Err(Refused::invalid(
             "only a server that is started as a command can be recorded so",
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
         Tap::new(Some(open_log(&arguments.file)?), Arc::clone(servers.registry.masks()), &entry.id);
     on_this_thread(async {
         let mut signals = Signals::new()?;
-        let child = guard::spawn(&spawn, &GuardProgram::default()).await;
+        let child = process_guard::spawn(&spawn, &GuardProgram::default()).await;
         let child = child.map_err(|error| {
             Refused::invalid(error.to_string(), "see whether the command is right")
         })?;
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut T
         };
         match ended {
             ChildEnded::ByItself(status) if !status.success() => {
-                let message = format!("`{}` ended with {}", entry.id, guard::shown(status));
+                let message = format!("`{}` ended with {}", entry.id, process_guard::shown(status));
                 terminal.complain(crate::cli::FAILED, "error", &message, None)?;
                 Ok(Outcome::Bad)
             }

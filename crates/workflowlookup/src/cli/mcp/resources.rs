@@ -41,7 +41,7 @@ struct Listing<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let id = servers.entry(arguments.server.as_deref())?.id.clone();
     running::with(&servers, context.wire.clone(), async |orchestrator| {
         let resources = orchestrator.resources(&id).await;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use orchestrator::registry::{Entry, Listed, Registry, Standing, State, Watched};
+use orchestrator::registry::{Entry, Listed, Places, Registry, Standing, State, Watched};
 
 use super::Context;
 use super::ad_hoc::{self, AdHoc};
 use super::refused::Refused;
 use crate::cli::next::quoted;
-use crate::cli::{Failure, SourceOptions};
+use crate::cli::{Failure, SourceOptions, trust};
 
 /// How somebody adds a server.
 pub(super) const HOW_TO_ADD: &str = "`workflowlookup mcp import` shows the servers that your clients know, and `--write` adds \
@@ -44,6 +44,9 @@ impl Reaching {
 
 pub(super) struct Servers {
     pub(super) registry: Registry,
+    /// Where the registry was read; none where there is none.
+    places: Option<Places>,
+    timeout: Option<Duration>,
     is_ad_hoc: bool,
     /// What a command must say to reach the same ones, without what is secret.
     words: Vec<String>,
@@ -60,13 +63,17 @@ impl Servers {
     ) -> Result<Self, Failure> {
         let mut servers = Self::look(ad_hoc, sources)?;
         servers.complain()?;
-        if let Some(timeout) = timeout {
-            for entry in &mut servers.registry.entries {
-                let own_timeout = Some(timeout);
-                *entry = Arc::new(Entry { own_timeout, ..Entry::clone(entry) });
-            }
-        }
+        servers.timeout = timeout;
+        servers.apply_timeout();
         Ok(servers)
+    }
+
+    fn apply_timeout(&mut self) {
+        let Some(timeout) = self.timeout else { return };
+        for entry in &mut self.registry.entries {
+            let own_timeout = Some(timeout);
+            *entry = Arc::new(Entry { own_timeout, ..Entry::clone(entry) });
+        }
     }
 
     /// The same, whatever is wrong with it.
@@ -76,13 +83,15 @@ impl Servers {
             let registry = ad_hoc.registry(&places.variables)?;
             let words = ad_hoc.words().into_iter();
             let words = words.map(|word| quoted(&registry.masks().hide(&word))).collect();
-            return Ok(Self { registry, is_ad_hoc: true, words, unshelled: ad_hoc.unshelled() });
+            let (places, timeout, unshelled) = (None, None, ad_hoc.unshelled());
+            return Ok(Self { registry, places, timeout, is_ad_hoc: true, words, unshelled });
         }
         let words = places.named.iter();
         let words =
             words.flat_map(|file| ["--registry".to_owned(), quoted(&file.display().to_string())]);
         let (registry, words) = (Registry::load(&places), words.collect());
-        Ok(Self { registry, is_ad_hoc: false, words, unshelled: None })
+        let (places, timeout) = (Some(places), None);
+        Ok(Self { registry, places, timeout, is_ad_hoc: false, words, unshelled: None })
     }
 
     /// What keeps the registry from being read.
@@ -119,18 +128,46 @@ impl Servers {
         self.is_ad_hoc
     }
 
-    /// The one server that was described on the command line, or the one that was named.
-    pub(super) fn entry(&self, named: Option<&str>) -> Result<&Arc<Entry>, Failure> {
+    /// The one server that was described on the command line, or the one that was named. Where its entry is not trusted,
+    /// the person at the terminal is asked.
+    pub(super) fn entry(&mut self, named: Option<&str>) -> Result<Arc<Entry>, Failure> {
         let id = if self.is_ad_hoc { ad_hoc::ID } else { named.unwrap_or_default() };
-        self.registry.get(id).ok_or_else(|| self.missing(id).into())
+        self.ask_for_trust(id)?;
+        self.find(named)
+    }
+
+    /// The same, asking nobody.
+    pub(super) fn find(&self, named: Option<&str>) -> Result<Arc<Entry>, Failure> {
+        let id = if self.is_ad_hoc { ad_hoc::ID } else { named.unwrap_or_default() };
+        self.registry.get(id).cloned().ok_or_else(|| self.missing(id).into())
+    }
+
+    /// Asks for consent to a server that has none, where somebody sits at a terminal.
+    pub(super) fn ask_for_trust(&mut self, id: &str) -> Result<(), Failure> {
+        let Some(places) = self.places.as_ref().filter(|_| self.is_untrusted(id)) else {
+            return Ok(());
+        };
+        trust::ask_for_registry(places)?;
+        self.registry = Registry::load(places);
+        self.apply_timeout();
+        Ok(())
+    }
+
+    /// Whether only untrusted entries have an id, so that consent would help.
+    fn is_untrusted(&self, id: &str) -> bool {
+        let servers = self.registry.files.iter().flat_map(|file| &file.servers);
+        let mut same = servers.filter(|server| server.draft.id == id).peekable();
+        same.peek().is_some() && same.all(|server| server.standing == Standing::Untrusted)
     }
 
     fn missing(&self, id: &str) -> Refused {
+        if self.is_untrusted(id) {
+            return orchestrator::Error::no_server(id, &self.registry).into();
+        }
+        let is_meant =
+            |server: &&Listed| server.draft.id == id && server.standing != Standing::Untrusted;
         let listed = self.registry.files.iter().flat_map(|file| {
-            file.servers
-                .iter()
-                .filter(|server| server.draft.id == id)
-                .map(move |server| (file, server))
+            file.servers.iter().filter(is_meant).map(move |server| (file, server))
         });
         if let Some((file, server)) = listed.into_iter().next() {
             let path = file.path.display().to_string();
@@ -149,7 +186,7 @@ impl Servers {
         orchestrator::Error::no_server(id, &self.registry).into()
     }
 
-    /// Those that stand in the registry and cannot be used, and why.
+    /// Those that stand in the registry and cannot be used, or are not trusted, and why.
     pub(super) fn all_unusable(&self) -> Vec<(String, Refused)> {
         let files = self.registry.files.iter();
         let listed = files.flat_map(|file| file.servers.iter().map(move |server| (file, server)));
@@ -158,7 +195,13 @@ impl Servers {
             let path = file.path.display().to_string();
             (server.draft.id.clone(), self.unusable(&path, server))
         });
-        unusable.collect()
+        let untrusted = self.registry.untrusted().map(|(_, server)| server.draft.id.clone());
+        let untrusted = untrusted.filter(|id| self.is_untrusted(id));
+        let untrusted = untrusted.map(|id| {
+            let why = orchestrator::Error::no_server(&id, &self.registry).into();
+            (id, why)
+        });
+        unusable.chain(untrusted).collect()
     }
 
     /// What is wrong with one server, and not with its neighbours.

@@ -45,7 +45,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &Context<'_>, terminal: &mut Terminal) -> Ended {
-    let servers = arguments.reaching.open(context)?;
+    let mut servers = arguments.reaching.open(context)?;
     let (server, uris) = match arguments.words.split_first() {
         Some((server, uris)) if !servers.is_ad_hoc() => (Some(server.as_str()), uris),
         _ => (None, arguments.words.as_slice()),
@@ -131,7 +131,7 @@ fn print(server: &str, uri: &str, as_json: bool, terminal: &mut Terminal) -> Res
     let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
     if as_json {
         let line = serde_json::to_string(&Line { time, server, uri })?;
-        terminal.line(&crate::cli::terminal::escaped(&line))?;
+        terminal.line(&crate::cli::terminal::escape(&line))?;
     } else {
         terminal.line(&format!("{time}\t{uri}"))?;
     }

@@ -1,11 +1,11 @@
 //! A step that a person has to confirm: whoever sits at the terminal is one. They decide about what was shown to
 //! them, and nothing that came in its place.
 
-use engine::{Channel, Decision, Submission};
+use engine::{Channel, Decision, LoopGate, Submission};
 use store::Version;
 
 use super::super::Failure;
-use super::super::terminal::{GREEN, HEADING};
+use super::super::terminal::{GREEN, HEADING, YELLOW};
 use super::show;
 use super::walk::{Flow, Walk};
 use service::error::Refusal;
@@ -24,6 +24,41 @@ enum Answer {
 impl Walk<'_> {
     pub(super) fn decide(&mut self, waiting: &Submission) -> Result<Flow, Failure> {
         show::waiting(self.terminal, waiting)?;
+        match self.ask_answer()? {
+            Ok(Answer::Yes) => self.approve(),
+            Ok(Answer::No(reason)) => self.decline(waiting, reason),
+            Ok(Answer::Later) => self.leave(),
+            Err(flow) => Ok(flow),
+        }
+    }
+
+    /// Whether loops begin. A rejection leaves the session before them, and there is nothing to do then.
+    pub(super) fn decide_loop(&mut self, gate: &LoopGate) -> Result<Flow, Failure> {
+        show::loop_gate(self.terminal, &self.session, gate)?;
+        let (is_approved, reason) = match self.ask_answer()? {
+            Ok(Answer::Yes) => (true, None),
+            Ok(Answer::No(reason)) => (false, reason),
+            Ok(Answer::Later) => return self.leave(),
+            Err(flow) => return Ok(flow),
+        };
+        let (id, version) = (&self.session.id, self.session.version);
+        match self.open.rule(self.ruling(id, version, reason, is_approved)) {
+            Ok(session) if is_approved => {
+                self.terminal.styled(GREEN, "confirmed")?;
+                self.session = session;
+                Ok(Flow::Continue(()))
+            }
+            Ok(session) => {
+                self.session = session;
+                self.terminal.styled(YELLOW, "not confirmed: the loop does not begin")?;
+                self.leave()
+            }
+            Err(error) => self.failed(error, None),
+        }
+    }
+
+    /// What somebody answers, with the reason where it is no; or how the walk goes on without an answer.
+    fn ask_answer(&mut self) -> Result<Result<Answer, Flow>, Failure> {
         let answer = loop {
             if self.input.is_terminal() {
                 self.terminal.ask(HEADING, &format!("{QUESTION}: "))?;
@@ -32,16 +67,17 @@ impl Walk<'_> {
                 self.terminal.flush()?;
             }
             let line = match self.input.line() {
-                Err(Failure::Refusal(refusal)) => return self.refuse(&refusal),
+                Err(Failure::Refusal(refusal)) => return self.refuse(&refusal).map(Err),
                 line => line?,
             };
             let line = match line {
                 None if self.input.is_terminal() => {
                     self.terminal.line("")?;
-                    return self.leave();
+                    return self.leave().map(Err);
                 }
                 None => {
-                    return self.stop("the input ended while a person has to confirm an output");
+                    let why = "the input ended while a person has to decide";
+                    return self.stop(why).map(Err);
                 }
                 Some(Ok(line) | Err(line)) => line,
             };
@@ -52,25 +88,18 @@ impl Walk<'_> {
                     let hint = Some("`y`, `n` and why not, or `l`".to_owned());
                     let refusal = Refusal::InvalidParams { details, hint };
                     if let Flow::Break(outcome) = self.refuse(&refusal)? {
-                        return Ok(Flow::Break(outcome));
+                        return Ok(Err(Flow::Break(outcome)));
                     }
                 }
             }
         };
-        match answer {
-            Answer::Yes => self.approve(),
-            Answer::No(reason) => {
-                let reason = match reason {
-                    Some(reason) => Some(reason),
-                    None => match self.why() {
-                        Err(Failure::Refusal(refusal)) => return self.refuse(&refusal),
-                        reason => reason?,
-                    },
-                };
-                self.decline(waiting, reason)
-            }
-            Answer::Later => self.leave(),
-        }
+        Ok(Ok(match answer {
+            Answer::No(None) => match self.why() {
+                Err(Failure::Refusal(refusal)) => return self.refuse(&refusal).map(Err),
+                reason => Answer::No(reason?),
+            },
+            answer => answer,
+        }))
     }
 
     /// The next line, wherever it comes from. An empty one, or none, is no reason.

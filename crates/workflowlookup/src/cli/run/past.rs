@@ -31,7 +31,8 @@ impl Past {
         let log = read(&session.id, session.version);
         let log = log.map_err(|error| refusal(&session.id, error))?;
         let mut past = Self { finished: log.finished(), returned: log.returned };
-        let mut origin = log.origin;
+        // A file may name anybody's session as the original of a copy.
+        let mut origin = log.origin.filter(|_| session.state.imported.is_none());
         for _ in 0..ORIGINS_MAX {
             let Some(from) = origin else { break };
             match read(&from.session, from.version) {
@@ -70,6 +71,10 @@ impl Log {
 
     fn apply(&mut self, event: &Event) {
         let mut finished = self.finished();
+        if let Event::Imported { .. } = event {
+            self.counts.push(finished);
+            return;
+        }
         let waiting = self.waiting.take();
         self.returned = None;
         match event {
@@ -94,6 +99,7 @@ impl Log {
                 let then = version.checked_sub(1).and_then(|at| self.counts.get(at));
                 finished = then.copied().unwrap_or(0);
             }
+            Event::LoopApproved { .. } | Event::LoopDeclined { .. } | Event::Imported { .. } => {}
         }
         self.counts.push(finished);
     }

@@ -4,7 +4,7 @@
 use std::io;
 
 use anstyle::Style;
-use engine::Submission;
+use engine::{LoopGate, Submission};
 use store::sessions::{Error, Session, Summary};
 use unicode_width::UnicodeWidthStr;
 
@@ -142,6 +142,24 @@ pub(super) fn waiting(terminal: &mut Terminal, submission: &Submission) -> io::R
     terminal.styled(YELLOW, &format!("A person has to confirm the output of `{step}`:"))?;
     terminal.line("")?;
     print_submission(submission, terminal)?;
+    terminal.line("")
+}
+
+/// Loops that wait for a person before they begin.
+pub(super) fn loop_gate(
+    terminal: &mut Terminal,
+    session: &Session,
+    gate: &LoopGate,
+) -> io::Result<()> {
+    terminal.line("")?;
+    for id in &gate.loops {
+        let title = session.workflow.step(id).map_or(&**id, |step| step.title());
+        let what = format!("A person has to approve that loop `{id}` begins: {title}");
+        terminal.styled(YELLOW, &what)?;
+    }
+    if let Some(rejection) = &gate.rejection {
+        terminal.styled(DIM, &declined(rejection.reason.as_deref()))?;
+    }
     terminal.line("")
 }
 

@@ -89,6 +89,8 @@ impl<'t> Walk<'t> {
             let state = &self.session.state;
             let flow = if state.is_complete() {
                 self.complete()?
+            } else if let Some(gate) = state.loop_gate.clone() {
+                self.decide_loop(&gate)?
             } else if let Some(waiting) = state.waiting.clone() {
                 self.decide(&waiting)?
             } else {

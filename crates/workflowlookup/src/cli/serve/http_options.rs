@@ -8,11 +8,12 @@ use clap::Args;
 use jsonwebtoken::Algorithm;
 use transport::Allowed;
 
+use super::limit_option::LimitOption;
 use crate::cli::token::TokensOption;
 use service::app::App;
 use service::auth::{self, ALGORITHMS_BY_DEFAULT, Authenticator, OAuth, TokenPlace};
 use service::error::Refusal;
-use service::server::http::Door;
+use service::server::http::{Door, HostLimits};
 use service::sessions::Gates;
 
 const HEADING: &str = "Over HTTP";
@@ -57,6 +58,9 @@ pub(super) struct HttpArguments {
     /// How its tokens may be signed; may be given several times. Otherwise ES256, RS256 or EdDSA
     #[arg(long, value_name = "NAME", requires = "oauth_issuer", value_parser = auth::algorithm)]
     oauth_algorithm: Vec<Algorithm>,
+    /// A limit of one principal or address that is not the default, as `cpu-time=60s` (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", requires = "http")]
+    limit: Vec<LimitOption>,
 }
 
 /// The address that clients use.
@@ -76,6 +80,7 @@ pub(super) struct Chosen {
     pub(super) metadata_url: String,
     /// What they learn there, by the paths where they look for it.
     pub(super) documents: Vec<(String, String)>,
+    pub(super) limits: HostLimits,
 }
 
 impl HttpArguments {
@@ -108,12 +113,15 @@ impl HttpArguments {
             paths.dedup();
             paths.into_iter().map(|path| (path, text.clone())).collect()
         });
+        let mut limits = HostLimits::default();
+        self.limit.iter().for_each(|limit| limit.apply(&mut limits));
         Ok(Some(Chosen {
             address,
             allowed,
             door,
             metadata_url: auth::metadata_url(&resource),
             documents: documents.unwrap_or_default(),
+            limits,
         }))
     }
 

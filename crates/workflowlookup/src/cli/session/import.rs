@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use store::ExportedLog;
-use store::sessions::Error;
+use engine::ImportOrigin;
+use store::limits::IMPORT_BYTES_MAX;
+use store::sessions::{Error, Importer};
+use store::{ExportedLog, ImportFile};
 
-use crate::cli::terminal::GREEN;
+use crate::cli::terminal::{GREEN, YELLOW};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal, input};
 use service::error::Refusal;
-use service::sessions::{Open, Standing, from_store, refusal};
-
-/// The largest file that is read, in bytes. Sessions are far smaller.
-const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+use service::sessions::{Standing, from_store, now, refusal};
+use service::words::plural;
 
 /// Take in a session that was exported, here or elsewhere
 ///
-/// It is checked first: a file that was changed since it was exported is refused. That it was honest before, nobody
-/// can check.
+/// Every event is decided again, and the file is refused where it says something else. People's decisions, and the start
+/// of a copy, cannot be decided again: they are marked as unverified. The session becomes yours; the key that it was
+/// started with and whom it was shared with are left behind.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup session import session.json
@@ -33,15 +34,14 @@ pub(super) fn run(
     terminal: &mut Terminal,
 ) -> Ended {
     let path = &arguments.file;
-    let text = input::read(path, "exported session", FILE_BYTES_MAX)?;
-    let log: ExportedLog = serde_json::from_str(&text).map_err(|error| {
-        refused(
-            format!("{} is no exported session: {error}", name(path)),
-            "`workflowlookup session export ID` writes one",
-        )
-    })?;
+    let text = input::read(path, "exported session", IMPORT_BYTES_MAX as u64)?;
+    let file = ImportFile::read(&text).map_err(|error| unreadable(error, path))?;
+    drop(text);
     let open = sources.unloaded().sessions().get()?;
-    open.sessions.import(&log).map_err(|error| explained(error, path, &log, &open))?;
+    let importer = Importer { owner: open.user.clone(), time: now() };
+    let log = &file.log;
+    let imported = open.sessions.import(&file, &importer);
+    let ImportOrigin { unverified, .. } = imported.map_err(|error| explained(error, path, log))?;
     let id = &log.session.id;
     let session = open.sessions.open(id).map_err(|error| refusal(id, error))?;
     terminal.styled(
@@ -49,24 +49,28 @@ pub(super) fn run(
         &format!("imported session `{id}` of workflow `{}`", log.session.workflow),
     )?;
     terminal.line(&Standing::of(&session).to_string())?;
+    if unverified > 0 {
+        let count = plural(usize::try_from(unverified).unwrap_or(usize::MAX), "event");
+        let note =
+            format!("{count} could not be decided again: what people decided, or a copy's start");
+        let hint = format!("`workflowlookup session show {id}` marks what is unverified");
+        terminal.complain(YELLOW, "note", &note, Some(&hint))?;
+    }
     Ok(Outcome::Good)
 }
 
 /// What is wrong is wrong with the file, and not with the store.
-fn explained(error: Error, path: &Path, log: &ExportedLog, open: &Open) -> Refusal {
+fn explained(error: Error, path: &Path, log: &ExportedLog) -> Refusal {
     let (name, id) = (name(path), &log.session.id);
     let again = "export it again where it came from";
     match error {
-        Error::Store(store::Error::Exists) => match open.sessions.store().meta(id) {
-            Ok(None) => refused(
-                format!("the key that session `{id}` was begun with is taken by another one here"),
-                "`workflowlookup session list` shows what there is",
-            ),
-            _ => refused(
-                format!("there is a session `{id}` here already, and it was not touched"),
-                &format!("`workflowlookup session show {id}` shows it"),
-            ),
-        },
+        Error::Store(store::Error::Exists) => refused(
+            format!("there is a session `{id}` here already, and it was not touched"),
+            &format!("`workflowlookup session show {id}` shows it"),
+        ),
+        Error::Mismatch(mismatch) => {
+            refused(format!("{name} is not what would have happened: {mismatch}"), again)
+        }
         Error::Store(store::Error::Broken(flaws)) => {
             let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
             refused(
@@ -77,11 +81,21 @@ fn explained(error: Error, path: &Path, log: &ExportedLog, open: &Open) -> Refus
         Error::Store(store::Error::Damaged(why)) => {
             refused(format!("{name} does not hold together: {why}"), again)
         }
-        Error::Store(error @ store::Error::Format { .. }) => {
-            refused(error.to_string(), "use a version of this program that knows it")
-        }
         Error::Store(error) => from_store(&error),
         error => refusal(id, error),
+    }
+}
+
+fn unreadable(error: store::Error, path: &Path) -> Refusal {
+    match error {
+        store::Error::NotExported(why) => refused(
+            format!("{} is no exported session: {why}", name(path)),
+            "`workflowlookup session export ID` writes one",
+        ),
+        error @ store::Error::Format { .. } => {
+            refused(error.to_string(), "use a version of this program that knows it")
+        }
+        error => from_store(&error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `session list`: the sessions that there are, newest first.
+//! `session list`: the sessions that there are, newest first: the user's own, and apart from them those of others.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -8,14 +8,16 @@ use store::{Filter, Meta, Status, Store};
 use super::{open_if_any, say_none};
 use crate::cli::terminal::{DIM, YELLOW};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use service::sessions::{from_store, time_text};
+use service::sessions::{Open, from_store, time_text};
 use service::words::one_line;
 
 /// How much of a goal, and of a name, a line has room for.
 const GOAL_CHARS_MAX: usize = 60;
 const NAME_CHARS_MAX: usize = 40;
+/// How many pages are looked through for sessions of others.
+const PAGES_MAX: usize = 10;
 
-/// List the sessions, newest first
+/// List the sessions, newest first: your own, and apart from them those of others
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup session list
@@ -31,7 +33,7 @@ pub(crate) struct Arguments {
     /// Only sessions that have these words in their goal, workflow or outputs; the last that matched comes first
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
-    /// How many at most
+    /// How many at most of your own, and how many of others
     #[arg(long, value_name = "N", default_value_t = 50)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
     limit: u64,
@@ -50,8 +52,23 @@ enum StatusOption {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listing<'a> {
+    #[serde(flatten)]
+    own: List<'a>,
+    others: List<'a>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
     sessions: Vec<Line<'a>>,
     /// There are more than were asked for.
+    has_more: bool,
+}
+
+/// Sessions of the user, or of others.
+#[derive(Debug, Default)]
+struct FoundSessions {
+    sessions: Vec<Meta>,
     has_more: bool,
 }
 
@@ -67,6 +84,7 @@ struct Line<'a> {
     revision: u64,
     began: String,
     touched: String,
+    is_imported: bool,
 }
 
 pub(super) fn run(
@@ -75,26 +93,38 @@ pub(super) fn run(
     terminal: &mut Terminal,
 ) -> Ended {
     let open = open_if_any(sources)?;
-    let (found, has_more) = match &open {
-        Some(open) => find(open.sessions.store(), arguments).map_err(|error| from_store(&error))?,
+    let (own, others) = match &open {
+        Some(open) => find(open, arguments).map_err(|error| from_store(&error))?,
         None => Default::default(),
     };
     if arguments.json {
-        let sessions = found.iter().map(Line::of).collect();
-        terminal.json(&Listing { sessions, has_more })?;
+        terminal.json(&Listing { own: List::of(&own), others: List::of(&others) })?;
         return Ok(Outcome::Good);
     }
-    let headings = ["ID", "WORKFLOW", "STATUS", "STEP", "REVISION", "LAST TOUCHED", "GOAL"];
-    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-    if !rows.is_empty() {
-        terminal.table(&headings, &rows)?;
-    } else if arguments.is_filtered() && open.is_some() {
+    if own.sessions.is_empty() && others.sessions.is_empty() {
+        if !arguments.is_filtered() || open.is_none() {
+            return say_none(terminal);
+        }
         let hint = "`workflowlookup session list` without options shows all";
         terminal.complain(YELLOW, "warning", "no session matches", Some(hint))?;
-    } else {
-        return say_none(terminal);
     }
-    if has_more {
+    let mut headings = vec!["ID", "WORKFLOW", "STATUS", "STEP", "REVISION", "LAST TOUCHED", "GOAL"];
+    if !own.sessions.is_empty() {
+        terminal.table(&headings, &own.sessions.iter().map(row).collect::<Vec<_>>())?;
+    }
+    if !others.sessions.is_empty() {
+        if terminal.is_terminal() {
+            let space = if own.sessions.is_empty() { "" } else { "\n" };
+            terminal.line(&format!("{space}Sessions of others:"))?;
+        }
+        headings.push("OWNER");
+        let rows = others.sessions.iter().map(|meta| {
+            let owner = one_line(&meta.owner, NAME_CHARS_MAX);
+            row(meta).into_iter().chain([owner]).collect()
+        });
+        terminal.table(&headings, &rows.collect::<Vec<_>>())?;
+    }
+    if own.has_more || others.has_more {
         let hint =
             "say how many with `--limit`, or which with `--status`, `--workflow` and `--search`";
         terminal.complain(DIM, "note", "there are more", Some(hint))?;
@@ -102,24 +132,60 @@ pub(super) fn run(
     Ok(Outcome::Good)
 }
 
-/// At most as many as were asked for, and whether there are more.
-fn find(store: &Store, arguments: &Arguments) -> Result<(Vec<Meta>, bool), store::Error> {
+/// The user's own sessions and those of others, at most as many of each as were asked for.
+fn find(
+    open: &Open,
+    arguments: &Arguments,
+) -> Result<(FoundSessions, FoundSessions), store::Error> {
+    let (store, user) = (open.sessions.store(), &open.user);
     let limit = usize::try_from(arguments.limit).unwrap_or(PAGE_MAX);
     let status = arguments.status.map(Status::from);
     let Some(words) = &arguments.search else {
-        let statuses = status.into_iter().collect();
-        let workflow = arguments.workflow.clone();
-        let page = store.list(&Filter { statuses, workflow, limit, ..Filter::default() })?;
-        return Ok((page.sessions, page.next.is_some()));
+        let filter = Filter {
+            statuses: status.into_iter().collect(),
+            workflow: arguments.workflow.clone(),
+            ..Filter::default()
+        };
+        let own = Filter { owner: Some(user.clone()), limit, ..filter.clone() };
+        let page = store.list(&own)?;
+        let own = FoundSessions { has_more: page.next.is_some(), sessions: page.sessions };
+        return Ok((own, others(store, user, filter, limit)?));
     };
     let mut found = store.search(words, None, PAGE_MAX)?;
     found.retain(|meta| {
         status.is_none_or(|status| meta.head.status == status)
             && arguments.workflow.as_ref().is_none_or(|workflow| meta.workflow == *workflow)
     });
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    Ok((found, has_more))
+    let (own, others) = found.into_iter().partition(|meta| meta.owner == *user);
+    Ok((FoundSessions::cut(own, limit), FoundSessions::cut(others, limit)))
+}
+
+/// Looks through the newest sessions of all.
+fn others(
+    store: &Store,
+    user: &str,
+    filter: Filter,
+    limit: usize,
+) -> Result<FoundSessions, store::Error> {
+    let (mut found, mut filter) = (Vec::new(), Filter { limit: PAGE_MAX, ..filter });
+    for _ in 0..PAGES_MAX {
+        let page = store.list(&filter)?;
+        found.extend(page.sessions.into_iter().filter(|meta| meta.owner != user));
+        filter.before = page.next;
+        if filter.before.is_none() || found.len() > limit {
+            break;
+        }
+    }
+    let found = FoundSessions::cut(found, limit);
+    Ok(FoundSessions { has_more: found.has_more || filter.before.is_some(), ..found })
+}
+
+impl FoundSessions {
+    fn cut(mut sessions: Vec<Meta>, limit: usize) -> Self {
+        let has_more = sessions.len() > limit;
+        sessions.truncate(limit);
+        Self { sessions, has_more }
+    }
 }
 
 fn row(meta: &Meta) -> Vec<String> {
@@ -127,7 +193,10 @@ fn row(meta: &Meta) -> Vec<String> {
     vec![
         meta.id.clone(),
         name(&meta.workflow),
-        meta.head.status.name().to_owned(),
+        match meta.is_imported {
+            true => format!("{} (imported)", meta.head.status.name()),
+            false => meta.head.status.name().to_owned(),
+        },
         meta.head.step.as_deref().map_or("-".to_owned(), name),
         meta.head.revision.to_string(),
         time_text(meta.touched),
@@ -151,6 +220,12 @@ impl From<StatusOption> for Status {
     }
 }
 
+impl<'a> List<'a> {
+    fn of(FoundSessions { sessions, has_more }: &'a FoundSessions) -> Self {
+        Self { sessions: sessions.iter().map(Line::of).collect(), has_more: *has_more }
+    }
+}
+
 impl<'a> Line<'a> {
     fn of(meta: &'a Meta) -> Self {
         Self {
@@ -163,6 +238,7 @@ impl<'a> Line<'a> {
             revision: meta.head.revision,
             began: time_text(meta.created),
             touched: time_text(meta.touched),
+            is_imported: meta.is_imported,
         }
     }
 }

@@ -3,21 +3,25 @@
 use clap::Args;
 
 use super::find::SessionId;
-use super::ruling::{ruling, waiting};
-use super::story::step_name;
-use crate::cli::terminal::YELLOW;
-use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
-use service::sessions::{Standing, refusal};
+use super::ruling::{Verdict, decide};
+use crate::cli::{Ended, SourceOptions, Terminal};
+use store::Version;
 
-/// Send the output that waits for a person back to the agent
+/// Send the output that waits for a person back to the agent, or keep a loop from beginning
 ///
-/// The agent gets the same step again, with the reason.
+/// The agent gets the same step again, with the reason. A loop that is rejected goes on waiting: it begins if somebody
+/// approves it after all, and the agent may go back to an earlier step. Typed by hand, it shows what waits and asks first.
+/// Only what was seen is sent back: a newer output is left to wait.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  workflowlookup session reject 7k2m --reason 'the migration has no way back'")]
+#[command(after_help = "Examples:
+  workflowlookup session reject 7k2m --reason 'the migration has no way back'
+  workflowlookup session reject 7k2m --version 4 --reason 'the migration has no way back'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     session: SessionId,
+    /// Send back the version that you have seen, as `session show` names it, and do not ask
+    #[arg(long, value_name = "N")]
+    version: Option<Version>,
     /// Why; the agent is told, and it is kept with the decision
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -28,13 +32,6 @@ pub(super) fn run(
     sources: &SourceOptions,
     terminal: &mut Terminal,
 ) -> Ended {
-    let found = arguments.session.find(sources)?;
-    let session = found.session()?;
-    let submission = waiting(&session)?;
-    let ruling = ruling(&found, session.version, arguments.reason.as_ref(), false);
-    let after = found.open.rule(ruling).map_err(|error| refusal(&found.id, error))?;
-    let step = step_name(&session, &submission.step);
-    terminal.styled(YELLOW, &format!("rejected the output of {step}"))?;
-    terminal.line(&Standing::of(&after).to_string())?;
-    Ok(Outcome::Good)
+    let Arguments { session, version, reason } = arguments;
+    decide(Verdict::Reject, &session.find(sources)?, *version, reason.as_deref(), terminal)
 }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use engine::{Channel, Decision, Event, Origin, State};
+use engine::{Channel, Decision, Event, ImportOrigin, Origin, State};
 use store::Version;
 use store::sessions::Session;
 use workflow::Step;
@@ -37,6 +37,8 @@ pub(super) struct Told {
     pub(super) attempt: Option<u32>,
     /// The going back after which it does not count any more.
     pub(super) superseded_by: Option<Version>,
+    /// It came from a file, and the engine cannot decide it again: what a person decided, or a copy's start.
+    pub(super) is_unverified: bool,
 }
 
 impl Story {
@@ -51,11 +53,22 @@ impl Story {
                 let (step, attempt) = about(event, &state);
                 state.apply(event);
                 let event = event.clone();
-                events.push(Told { version, time, event, step, attempt, superseded_by: None });
+                let superseded_by = None;
+                let is_unverified = false;
+                events.push(Told {
+                    version,
+                    time,
+                    event,
+                    step,
+                    attempt,
+                    superseded_by,
+                    is_unverified,
+                });
             });
         each.map_err(refused)?;
         mark_superseded(&mut events);
-        let flaws = found.open.sessions.verify(&found.id).map_err(refused)?;
+        mark_unverified(&mut events);
+        let flaws = found.open.sessions.verify(&found.id).map_err(refused)?.flaws;
         let shared_with = found.open.sessions.store().shares(&found.id);
         let shared_with = shared_with.map_err(|error| from_store(&error))?;
         Ok(Self { session, shared_with, events, flaws })
@@ -75,6 +88,11 @@ impl Story {
             Event::Started { forked_from, .. } => forked_from.as_ref(),
             _ => None,
         }
+    }
+
+    /// Where it, or its original, was imported from.
+    pub(super) fn imported(&self) -> Option<&ImportOrigin> {
+        self.session.state.imported.as_ref()
     }
 
     /// What was done already where this one, a copy, began.
@@ -107,6 +125,10 @@ fn about(event: &Event, before: &State) -> (Option<String>, Option<u32>) {
         | Event::Returned { submission, .. }
         | Event::Submitted { submission } => (Some(submission.step.clone()), attempt),
         Event::Approved { .. } | Event::Declined { .. } => (before.step.clone(), attempt),
+        Event::LoopApproved { .. } | Event::LoopDeclined { .. } => {
+            (before.position().map(str::to_owned), None)
+        }
+        Event::Imported { .. } => (before.position().map(str::to_owned), None),
         Event::Started { place, .. } | Event::Rewound { place, .. } => (place.step.clone(), None),
     }
 }
@@ -131,12 +153,44 @@ fn mark_superseded(events: &mut [Told]) {
     }
 }
 
+/// What stands before the last import came with it.
+fn mark_unverified(events: &mut [Told]) {
+    let is_import = |told: &Told| matches!(told.event, Event::Imported { .. });
+    let imported = events.iter().rposition(is_import).unwrap_or_default();
+    for told in &mut events[..imported] {
+        told.is_unverified = match &told.event {
+            Event::Started { forked_from, .. } => forked_from.is_some(),
+            Event::Approved { .. }
+            | Event::Declined { .. }
+            | Event::LoopApproved { .. }
+            | Event::LoopDeclined { .. } => true,
+            Event::Accepted { .. }
+            | Event::Returned { .. }
+            | Event::Submitted { .. }
+            | Event::Rewound { .. }
+            | Event::Imported { .. } => false,
+        };
+    }
+}
+
 /// A step by its id and its title, as sentences name it.
 pub(super) fn step_name(session: &Session, id: &str) -> String {
     match session.workflow.step(id).map(Step::title) {
         Some(title) => format!("step `{id}` ({})", one_line(title, TITLE_CHARS_MAX)),
         None => format!("step `{id}`"),
     }
+}
+
+/// A loop by its id and its title, as sentences name it.
+pub(super) fn loop_name(session: &Session, id: &str) -> String {
+    step_name(session, id).replacen("step", "loop", 1)
+}
+
+/// The file that a session came from, as the rest of a sentence.
+pub(super) fn import_name(origin: &ImportOrigin) -> String {
+    let ImportOrigin { session, owner, digest, .. } = origin;
+    let (session, owner) = (one_line(session, TITLE_CHARS_MAX), one_line(owner, TITLE_CHARS_MAX));
+    format!("from a file with session `{session}` of {owner} (SHA-256 {digest})")
 }
 
 /// By whom and by which way, as the rest of a sentence.
@@ -172,7 +226,8 @@ mod tests {
                 },
             };
             let version = at as Version;
-            Told { version, time: 0, event, step: None, attempt: None, superseded_by: None }
+            let (step, attempt, superseded_by) = (None, None, None);
+            Told { version, time: 0, event, step, attempt, superseded_by, is_unverified: false }
         };
         let mut events: Vec<Told> = (1..=count).map(told).collect();
         mark_superseded(&mut events);

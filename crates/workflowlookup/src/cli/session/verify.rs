@@ -3,12 +3,13 @@
 use std::io;
 
 use clap::Args;
+use engine::ImportOrigin;
 use serde::Serialize;
-use store::sessions::Error;
+use store::sessions::{Error, Verification};
 
 use super::find::SessionId;
-use super::{open_if_any, say_none};
-use crate::cli::terminal::{GREEN, RED};
+use super::say_none;
+use crate::cli::terminal::{GREEN, RED, YELLOW};
 use crate::cli::{Ended, Outcome, SourceOptions, Terminal};
 use service::error::Refusal;
 use service::sessions::{Open, from_store, refusal};
@@ -23,8 +24,9 @@ const LOST: &str = "it cannot be found by its id: the id or its index was change
 
 /// Check that sessions are as they were written
 ///
-/// The chain of hashes is computed anew and the events are replayed; without an id, the file itself is checked too.
-/// The exit status is 1 where something is not as it was written.
+/// The chain of hashes is computed anew and the events are replayed; without an id, the file itself is checked too,
+/// its counter, and with `--anchor` whether it was rolled back. The exit status is 1 where something is not as it was
+/// written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflowlookup session verify
@@ -44,6 +46,8 @@ struct Tally {
     events: u64,
     /// Those that are not sound.
     flawed: Vec<Flawed>,
+    /// Those whose logs, or whose originals' logs, came from a file.
+    imported: Vec<ImportedRow>,
     /// What is wrong with the file and with no session in particular.
     store_flaws: Vec<String>,
 }
@@ -57,6 +61,14 @@ struct Flawed {
     flaws: Vec<String>,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ImportedRow {
+    session_id: String,
+    /// Where it came from, and how much of it nobody has verified.
+    origin: ImportOrigin,
+}
+
 pub(super) fn run(
     arguments: &Arguments,
     sources: &SourceOptions,
@@ -67,12 +79,12 @@ pub(super) fn run(
             let found = SessionId { id: id.clone() }.find(sources)?;
             let mut tally = Tally::default();
             // None: pruned since it was found.
-            if let Some(flaws) = flaws(&found.open, &found.id)? {
-                tally.add(&found.open, &found.id, flaws)?;
+            if let Some(verification) = verify(&found.open, &found.id)? {
+                tally.add(&found.open, &found.id, verification)?;
             }
             tally
         }
-        None => match open_if_any(sources)? {
+        None => match sources.unloaded().sessions().get_unanchored()? {
             Some(open) => all(&open)?,
             None if arguments.json => Tally::default(),
             None => return say_none(terminal),
@@ -90,7 +102,10 @@ pub(super) fn run(
 /// Takes the sessions from the table itself, and trusts neither its ids nor its indexes.
 fn all(open: &Open) -> Result<Tally, Refusal> {
     let store = open.sessions.store();
-    let store_flaws = readable(store.file_flaws())?.unwrap_or_else(|flaw| vec![flaw]);
+    let mut store_flaws = readable(store.file_flaws())?.unwrap_or_else(|flaw| vec![flaw]);
+    store_flaws.extend(readable(store.counter_flaws())?.unwrap_or_else(|flaw| vec![flaw]));
+    store_flaws.extend(open.rollback().map(str::to_owned));
+    store_flaws.dedup();
     let mut tally = Tally { store_flaws, ..Tally::default() };
     let mut after = None;
     loop {
@@ -109,8 +124,8 @@ fn all(open: &Open) -> Result<Tally, Refusal> {
                 tally.add_unreadable(&String::from_utf8_lossy(&id), flaws);
                 continue;
             };
-            match flaws(open, id)? {
-                Some(flaws) => tally.add(open, id, flaws)?,
+            match verify(open, id)? {
+                Some(verification) => tally.add(open, id, verification)?,
                 None => match readable(store.is_there(at))? {
                     Ok(true) => tally.add_unreadable(id, vec![LOST.to_owned()]),
                     Ok(false) => {}
@@ -122,13 +137,14 @@ fn all(open: &Open) -> Result<Tally, Refusal> {
 }
 
 /// What is not as it was written; nothing where there is no such session.
-fn flaws(open: &Open, id: &str) -> Result<Option<Vec<String>>, Refusal> {
+fn verify(open: &Open, id: &str) -> Result<Option<Verification>, Refusal> {
     match open.sessions.verify(id) {
-        Ok(flaws) => Ok(Some(flaws)),
+        Ok(verification) => Ok(Some(verification)),
         Err(Error::NotFound | Error::Store(store::Error::NotFound)) => Ok(None),
         // That one cannot be read must not hide the others.
         Err(Error::Store(store::Error::Damaged(why))) => {
-            Ok(Some(vec![format!("it cannot be read: {why}")]))
+            let flaws = vec![format!("it cannot be read: {why}")];
+            Ok(Some(Verification { flaws, imported: None }))
         }
         Err(error) => Err(refusal(id, error)),
     }
@@ -144,7 +160,10 @@ fn readable<T>(read: Result<T, store::Error>) -> Result<Result<T, String>, Refus
 }
 
 impl Tally {
-    fn add(&mut self, open: &Open, id: &str, flaws: Vec<String>) -> Result<(), Refusal> {
+    fn add(&mut self, open: &Open, id: &str, verification: Verification) -> Result<(), Refusal> {
+        let Verification { flaws, imported } = verification;
+        self.imported
+            .extend(imported.map(|origin| ImportedRow { session_id: id.to_owned(), origin }));
         let meta = readable(open.sessions.store().meta(id))?.ok().flatten();
         self.sessions += 1;
         self.events += meta.as_ref().map_or(0, |meta| meta.version);
@@ -174,6 +193,15 @@ impl Tally {
         if !self.store_flaws.is_empty() {
             terminal.styled(RED, "the file of the store is not sound")?;
             print_flaws(&self.store_flaws, terminal)?;
+        }
+        for ImportedRow { session_id, origin } in &self.imported {
+            let id = one_line(session_id, ID_CHARS_MAX);
+            let count = usize::try_from(origin.unverified).unwrap_or(usize::MAX);
+            let unverified = plural(count, "event");
+            terminal.styled(
+                YELLOW,
+                &format!("session `{id}` came from a file; {unverified} of it unverified"),
+            )?;
         }
         let sessions = plural(self.sessions, "session");
         let events = plural(usize::try_from(self.events).unwrap_or(usize::MAX), "event");

@@ -66,7 +66,10 @@ fn the_compiler_takes_our_declarations() {
         "timeoutMs": 60_000,
     });
     let [everything, own] = entries();
-    place.write("mcp.registry.json", json!({"servers": [everything, own, clock]}).to_string());
+    place.write_trusted(
+        "mcp.registry.json",
+        json!({"servers": [everything, own, clock]}).to_string(),
+    );
     let mut used = String::new();
     for id in ["everything", "own", "clock"] {
         let types = place.run(&["mcp", "describe", id, "--detail", "types"]);

@@ -279,7 +279,7 @@ fn a_persons_call_is_not_confirmed() {
     let args = ["mcp", "replay", "fake.jsonl"];
     let entry =
         json!({"id": "fake", "sensitivity": "high", "mcp": {"command": BINARY, "args": args}});
-    place.write("high.json", json!([entry]).to_string());
+    place.write_trusted("high.json", json!([entry]).to_string());
     let done = place.run(&["--registry", "high.json", "mcp", "call", "fake.echo", "text=hello"]);
     assert_eq!(done.shown(), "exit 0\n--- stdout\nhello\n");
 }

@@ -17,7 +17,7 @@ fn the_servers_of_a_registry() {
         {"id": "off", "disabled": true, "mcp": {"command": "x"}},
         {"id": "wrong", "mcp": {"command": "x", "retries": 5}},
     ]});
-    place.write("mcp.registry.json", servers.to_string());
+    place.write_trusted("mcp.registry.json", servers.to_string());
     let listed = place.run(&["mcp", "list"]);
     let as_json = place.run(&["mcp", "list", "--json"]);
     let described = place.run(&["mcp", "describe", "github", "--detail", "summary", "--json"]);
@@ -180,7 +180,7 @@ fn only_what_the_entry_lets_through() {
     let args = ["mcp", "replay", "fake.jsonl"];
     let entry =
         json!({"id": "fake", "tools": {"deny": ["a*"]}, "mcp": {"command": BINARY, "args": args}});
-    place.write("few.json", json!([entry]).to_string());
+    place.write_trusted("few.json", json!([entry]).to_string());
     let names = |done: Done| -> Vec<String> {
         let json = done.json();
         json["tools"]

@@ -34,7 +34,7 @@ fn a_server_by_its_address() {
     let call = list["tools"][0]["call"].as_str().unwrap().replace(&url, "[URL]");
     assert_eq!(call, "workflowlookup mcp call --http [URL] workflow_list");
     let servers = json!({"mcpServers": {"by-address": {"url": url}}});
-    place.write("client.json", servers.to_string());
+    place.write_trusted("client.json", servers.to_string());
     let words = ["--registry", "client.json", "mcp", "call", "by-address.workflow_list"];
     assert_eq!(place.run(&words).status, 0, "{}", place.run(&words).shown());
     assert_eq!(listening.end(), [""; 0]);

@@ -13,7 +13,7 @@ fn several() -> Place {
     let mut registry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let gone = json!({"id": "gone", "mcp": {"command": "/nowhere/at/all"}});
     registry["servers"].as_array_mut().unwrap().push(gone);
-    place.write("mcp.registry.json", registry.to_string());
+    place.write_trusted("mcp.registry.json", registry.to_string());
     place
 }
 

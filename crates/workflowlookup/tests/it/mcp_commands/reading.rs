@@ -121,7 +121,7 @@ fn a_server_that_goes_away_is_looked_for_again() {
         "i=0; while [ $i -lt 4 ] && read -r line; do printf '%s\\n' \"$line\"; i=$((i+1)); done | {BINARY} mcp replay fake.jsonl"
     );
     let entry = json!({"id": "short", "mcp": {"command": "/bin/sh", "args": ["-c", script]}});
-    place.write("short.json", json!([entry]).to_string());
+    place.write_trusted("short.json", json!([entry]).to_string());
     let words = ["--registry", "short.json", "mcp", "subscribe", "short", "file:///a.txt"];
     let mut live = Live::with_complaints(place.command(&words));
     live.wait_for("\tfile:///a.txt\n");

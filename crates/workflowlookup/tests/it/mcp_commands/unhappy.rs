@@ -100,7 +100,7 @@ fn a_server_that_cannot_be_used_says_why() {
         {"id": "unset", "mcp": {"command": "x", "env": {"KEY": "${NOT_SET_HERE}"}}},
         {"id": "off", "disabled": true, "mcp": {"command": "x"}},
     ]});
-    place.write("mcp.registry.json", servers.to_string());
+    place.write_trusted("mcp.registry.json", servers.to_string());
     insta::assert_snapshot!(place.run(&["mcp", "call", "unset.x"]).shown(), @"
     exit 1
     --- stderr
@@ -263,7 +263,7 @@ fn unusable() -> Place {
         {"id": "web", "mcp": {"url": "https://example.com/${NOBODY_SET_THIS}"}},
         {"id": "files", "mcp": {"command": ""}},
     ]);
-    place.write("mcp.registry.json", json!({"servers": servers}).to_string());
+    place.write_trusted("mcp.registry.json", json!({"servers": servers}).to_string());
     place
 }
 

@@ -122,7 +122,7 @@ fn a_decision_on_the_command_line_reaches_who_waits() {
         assert!(waiting.begin(&legacy(&session, 7, "tools/call", &params)).unwrap().is_stream());
         let asked = next_message(&mut waiting);
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
-        let approved = place.run(&["session", "approve", id, "--reason", "fine"]);
+        let approved = place.run(&["session", "approve", id, "--version", "3", "--reason", "fine"]);
         assert_eq!(approved.status, 0, "{}", approved.shown());
         waiting.set_patience(TOLD_WITHIN);
         let cancelled = next_message(&mut waiting);

@@ -192,7 +192,8 @@ impl World {
     /// There is one session for each agent, complete, with what its agent handed in, once and in order.
     fn check(&self, walked: &[Walked]) {
         let listed = self.place.run(&["session", "list", "--limit", "1000", "--json"]).json();
-        let sessions = listed["sessions"].as_array().unwrap().iter();
+        // Agents have tokens, so none of these is the user's.
+        let sessions = listed["others"]["sessions"].as_array().unwrap().iter();
         let stored: BTreeMap<&str, u64> = sessions
             .map(|session| {
                 assert_eq!(session["status"], "complete", "{session}");

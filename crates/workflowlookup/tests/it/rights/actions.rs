@@ -129,9 +129,10 @@ pub(super) fn all() -> Vec<Action> {
             })
         }),
         action("`POST /sessions/{id}/reject`", Decide, |it| {
-            let (session, _) = it.owner.waiting();
+            let (session, version) = it.owner.waiting();
             it.about(&session, |id| {
-                it.client.endpoint("POST", &format!("/sessions/{id}/reject"), &Value::Null)
+                let path = format!("/sessions/{id}/reject");
+                it.client.endpoint("POST", &path, &json!({"version": version}))
             })
         }),
         action("`GET /tokens`", Manage, |it| it.endpoint("GET", "/tokens", &Value::Null)),

@@ -24,7 +24,7 @@ fn it_is_in_the_state_folder_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
     let session = waiting(&place);
-    assert_eq!(place.run(&["session", "approve", &session, "--yes"]).status, 0);
+    assert_eq!(place.run(&["session", "approve", &session, "--version", "3"]).status, 0);
     let file = place.home().join(".local/state/workflowlookup/audit.jsonl");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let line: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -41,7 +41,7 @@ fn it_is_in_the_state_folder_for_its_owner_alone() {
 fn it_can_be_somewhere_else_and_holds_nobody_up() {
     let place = Place::new();
     let session = waiting(&place);
-    let reject = ["session", "reject", &session, "--reason", "no"];
+    let reject = ["session", "reject", &session, "--version", "3", "--reason", "no"];
     let done = place.run(&[&reject[..], &["--audit-log", "-"]].concat());
     assert_eq!(done.status, 0);
     let line = done.stderr.lines().find(|line| line.starts_with('{')).unwrap();

@@ -38,7 +38,7 @@ fn a_decision_is_about_what_was_seen() {
     assert_eq!(status["issues"], json!(["A person has rejected the output: pigeons are slow"]));
 
     // Nothing waits any more.
-    let again = decide("reject", &Value::Null);
+    let again = decide("reject", &json!({"version": version + 2}));
     assert_eq!(again.head.status, 409);
     insta::assert_snapshot!(text(&again.json()), @r#"{"error":{"code":-32005,"data":{"currentRevision":2,"currentStep":"send-it","details":"no step of the session waits for a person","isComplete":false,"isWaiting":false,"sessionId":"[ID]","workflowId":"letter"},"message":"State error"}}"#);
 
@@ -61,7 +61,7 @@ fn a_decision_is_about_what_was_seen() {
             400,
             Request::new("POST", &path("approve"))
                 .header("Content-Type", "application/json")
-                .body(json!({"reason": "x".repeat(5000)}).to_string()),
+                .body(json!({"version": version + 3, "reason": "x".repeat(5000)}).to_string()),
         ),
         (
             415,
@@ -87,7 +87,8 @@ fn a_decision_is_about_what_was_seen() {
     }
     let read = approver.told("workflow_status", &json!({"sessionId": session}));
     assert!(read["waiting"].is_object(), "nothing of that decided it");
-    assert_eq!(decide("approve", &json!({})).head.status, 200);
+    let version = &read["waiting"]["version"];
+    assert_eq!(decide("approve", &json!({"version": version})).head.status, 200);
 }
 
 #[test]

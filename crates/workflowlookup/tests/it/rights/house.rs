@@ -11,6 +11,7 @@ use crate::agent::{Era, LETTER, advance, structured};
 use crate::http_agent::{answer_of, hello, legacy, modern, session_of};
 use crate::http_client::{Connection, Request, Response};
 use crate::http_server::Listening;
+use crate::loop_gates::WIPE;
 use crate::transcripts::PATIENCE;
 
 /// Who there is, and what their tokens are good for. Sessions are the owner's, and shared with two of the others.
@@ -35,7 +36,8 @@ impl House {
     pub(super) fn open(gates: &str) -> Self {
         let place = Place::new();
         place.write("workflows/letter.json", LETTER);
-        place.write("mcp.registry.json", registry(&place));
+        place.write("workflows/wipe.json", WIPE);
+        place.write_trusted("mcp.registry.json", registry(&place));
         let tokens = PEOPLE.map(|(name, right)| {
             let made = place.run(&["token", "new", name, "--right", right, "--audit-log", LOG]);
             assert_eq!(made.status, 0, "{}", made.stderr);
@@ -89,6 +91,15 @@ impl House {
             };
         }
         client
+    }
+
+    /// Takes back what was shared: one owner shares at most 20 open sessions with another principal.
+    pub(super) fn end_shares(&self) {
+        let path = self.place.home().join(".local/state/workflowlookup/sessions.db");
+        let store = rusqlite::Connection::open(path).unwrap();
+        store.busy_timeout(PATIENCE).unwrap();
+        // Nobody has begun a session yet where there is no table.
+        let _ = store.execute("DELETE FROM shares", []);
     }
 
     /// The audit log, line by line.

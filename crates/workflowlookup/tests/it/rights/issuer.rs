@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::actions::said;
 use super::house::with;
@@ -57,7 +57,7 @@ fn a_scope_of_an_issuer_is_a_right() {
 
     let approve = format!("/sessions/{session}/approve");
     for (client, status) in [(&ann, 403), (&boss, 403), (&carl, 404), (&both, 403), (&bea, 200)] {
-        assert_eq!(client.endpoint("POST", &approve, &Value::Null).head.status, status);
+        assert_eq!(client.endpoint("POST", &approve, &json!({"version": 3})).head.status, status);
     }
     let shown = place.run(&["session", "show", &session]).stdout;
     assert!(shown.contains(&format!("approved by {ISSUER}#bea with a token")), "{shown}");

@@ -20,9 +20,10 @@ fn neither_the_command_line_nor_a_client_decides_in_a_strict_session() {
     assert!(prompt.contains(&format!("`POST /sessions/{session}/approve`")), "{prompt}");
     assert!(!prompt.contains("session approve"), "{prompt}");
 
+    let seen = version.to_string();
     let commands: [&[&str]; 3] = [
-        &["session", "approve", &session, "--yes"],
-        &["session", "reject", &session, "--reason", "no"],
+        &["session", "approve", &session, "--version", &seen],
+        &["session", "reject", &session, "--version", &seen, "--reason", "no"],
         &["run", "--resume", &session],
     ];
     for command in commands {
@@ -52,18 +53,22 @@ fn neither_the_command_line_nor_a_client_decides_in_a_strict_session() {
     asking.end();
 
     let approver = house.client(Some("approver"), Era::Modern);
-    let decided = approver.endpoint("POST", &format!("/sessions/{session}/approve"), &Value::Null);
+    let decided = approver.endpoint(
+        "POST",
+        &format!("/sessions/{session}/approve"),
+        &json!({"version": version}),
+    );
     assert_eq!(decided.head.status, 200, "{decided:?}");
     assert_eq!(decided.json()["currentStep"], "file-it");
     // Who has lost the answer makes the same call again; another ruling is another matter.
     let again = |ruling: &str, body: &Value| {
         approver.endpoint("POST", &format!("/sessions/{session}/{ruling}"), body)
     };
-    assert_eq!(again("approve", &Value::Null).json(), decided.json());
     assert_eq!(again("approve", &json!({"version": version})).json(), decided.json());
     assert_eq!(again("approve", &json!({"version": version - 1})).head.status, 409);
-    assert_eq!(again("approve", &json!({"reason": "another"})).head.status, 409);
-    assert_eq!(again("reject", &Value::Null).head.status, 409);
+    let another = json!({"version": version, "reason": "another"});
+    assert_eq!(again("approve", &another).head.status, 409);
+    assert_eq!(again("reject", &json!({"version": version})).head.status, 409);
     let shown = house.place.run(&["session", "show", &session]).stdout;
     assert!(shown.contains("approved by approver with a token"), "{shown}");
 }
@@ -118,7 +123,9 @@ fn a_strict_server_takes_no_word_of_a_client() {
             house.place.run(&["session", "show", id, "--json"]).json()["isStrict"].clone()
         };
         assert_eq!((is_strict(&session), is_strict(&copy)), (json!(false), json!(true)));
-        let approve = ["session", "approve", &session, "--yes", "--audit-log", "audit.jsonl"];
+        let seen = stands["waiting"]["version"].to_string();
+        let approve =
+            ["session", "approve", &session, "--version", &seen, "--audit-log", "audit.jsonl"];
         assert_eq!(house.place.run(&approve).status, 0);
         let line = house.audit().pop().unwrap();
         assert_eq!((&line["event"], &line["channel"]), (&json!("decided"), &json!("cli")));

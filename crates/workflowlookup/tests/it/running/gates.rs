@@ -110,7 +110,7 @@ fn a_person_says_yes_no_or_later() {
 
     Confirm? [y]es, [n]o with a reason, [l]ater
     --- stderr
-    stopped: the input ended while a person has to confirm an output
+    stopped: the input ended while a person has to decide
       try: `workflowlookup run --resume [ID]` goes on
     ");
 }

@@ -91,13 +91,13 @@ fn show_tells_what_happened() {
       last touched 2026-03-02T09:19:19Z
 
     Waiting for a person
-      the output of step `plan` (Plan the fix):
+      the output of step `plan` (Plan the fix), version 3:
       │ Pick it up:
       │ ````
       │ ```
       │ sh pick.sh
       │ ````
-      │ Then print.��
+      │ Then print.\u007f\u202e
       and what it reports besides:
       │ paper = ["A4","A3"]
       decide with:
@@ -296,7 +296,7 @@ fn show_as_markdown_is_a_report_for_a_review() {
 
     ## Waiting for a person
 
-    Plan the fix (`plan`) passed its checks, and a person has to confirm its output:
+    Plan the fix (`plan`) passed its checks, and a person has to confirm its output, version 3:
 
     `````
     Pick it up:
@@ -399,6 +399,7 @@ fn show_as_json_has_everything() {
       "began": "2026-03-02T09:17:17Z",
       "touched": "2026-03-02T09:19:19Z",
       "waiting": {
+        "version": 3,
         "stepId": "plan",
         "output": "Pick it up:\n````\n```\nsh pick.sh\n````\nThen print.\u007f\u202e",
         "context": {
@@ -408,6 +409,8 @@ fn show_as_json_has_everything() {
           ]
         }
       },
+      "loopGate": null,
+      "imported": null,
       "context": {
         "floor": 2
       },
@@ -422,6 +425,7 @@ fn show_as_json_has_everything() {
           "stepId": "understand",
           "attempt": null,
           "supersededBy": null,
+          "isUnverified": false,
           "event": {
             "type": "started",
             "workflowId": "mend-a-fault",
@@ -438,6 +442,7 @@ fn show_as_json_has_everything() {
           "stepId": "understand",
           "attempt": 1,
           "supersededBy": null,
+          "isUnverified": false,
           "event": {
             "type": "accepted",
             "submission": {
@@ -461,6 +466,7 @@ fn show_as_json_has_everything() {
           "stepId": "plan",
           "attempt": 1,
           "supersededBy": null,
+          "isUnverified": false,
           "event": {
             "type": "submitted",
             "submission": {

@@ -48,6 +48,7 @@ fn verify_finds_what_was_changed_by_hand() {
           ]
         }
       ],
+      "imported": [],
       "storeFlaws": []
     }
     "#);

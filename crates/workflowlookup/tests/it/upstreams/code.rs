@@ -23,7 +23,7 @@ fn program(code: &str) -> Value {
 
 /// An agent of a server whose programs run there.
 fn agent_of(place: &Place, era: Era, sandbox: &str, can_ask: bool) -> Agent {
-    let mut command = place.command(&["serve", "--sandbox", sandbox]);
+    let mut command = place.command(&["serve", "--sandbox", sandbox, "--sandbox-unconfined"]);
     command.stderr(Stdio::null());
     let capabilities = if can_ask { json!({"elicitation": {}}) } else { json!({}) };
     Agent::connect(Process::spawn(command), era, capabilities)
@@ -336,7 +336,7 @@ fn the_log_tells_of_a_program_that_goes_on() {
     let upstream = Upstream::start();
     let place = place(&[upstream.entry("notes", json!({}))]);
     let log = place.project().join("log");
-    let mut command = place.command(&["serve", "--sandbox", "thread"]);
+    let mut command = place.command(&["serve", "--sandbox", "thread", "--sandbox-unconfined"]);
     command.stderr(fs::File::create(&log).unwrap());
     let mut agent = Agent::connect(Process::spawn(command), Era::Modern, json!({}));
     // The engine does this in one go.

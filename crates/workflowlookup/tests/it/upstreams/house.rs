@@ -18,10 +18,7 @@ pub(crate) fn place(entries: &[Value]) -> Place {
 }
 
 pub(super) fn write(place: &Place, entries: &[Value]) {
-    // As editors do: a reader sees the old one or the new one.
-    let draft = place.project().join("mcp.registry.draft");
-    std::fs::write(&draft, json!({"servers": entries}).to_string()).unwrap();
-    std::fs::rename(draft, place.project().join("mcp.registry.json")).unwrap();
+    place.write_trusted("mcp.registry.json", json!({"servers": entries}).to_string());
 }
 
 /// An agent whose client can ask its user, or not.

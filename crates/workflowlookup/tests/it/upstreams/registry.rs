@@ -91,7 +91,7 @@ fn a_registry_is_found_where_it_is() {
     agent.end();
 
     let place = Place::new();
-    place.write("elsewhere.json", &text);
+    place.write_trusted("elsewhere.json", &text);
     let mut command = place.command(&["serve", "--registry", "elsewhere.json"]);
     command.stderr(std::process::Stdio::null());
     let process = crate::transcripts::Process::spawn(command);
@@ -101,7 +101,7 @@ fn a_registry_is_found_where_it_is() {
 
     for odd in ["", "{", r#"{"servers": []}"#, r#"{"servers": [{"id": "x"}]}"#] {
         let place = Place::new();
-        place.write("mcp.registry.json", odd);
+        place.write_trusted("mcp.registry.json", odd);
         let mut agent = Agent::start(&place);
         assert!(!has_them(&mut agent), "{odd}");
         agent.end();

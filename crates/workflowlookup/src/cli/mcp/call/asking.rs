@@ -15,7 +15,7 @@ use form::Said;
 
 use super::progress::Line;
 use crate::cli::run::{Input, lines};
-use crate::cli::terminal::{HEADING, harmless};
+use crate::cli::terminal::{HEADING, sanitize};
 
 /// The width of a terminal that does not tell.
 const WIDTH_UNKNOWN: usize = 80;
@@ -71,7 +71,7 @@ impl Asker for AtTerminal {
 /// A line that is typed behind a prompt. None where somebody ends the input, or types what is no text.
 fn typed(input: &mut Input, prompt: &str) -> Option<String> {
     let mut err = anstream::stderr().lock();
-    let _ = write!(err, "{HEADING}{}{HEADING:#} ", harmless(prompt));
+    let _ = write!(err, "{HEADING}{}{HEADING:#} ", sanitize(prompt));
     let _ = err.flush();
     drop(err);
     match input.line() {
@@ -103,7 +103,7 @@ fn say(said: Said<'_>) {
     for line in lines(text, is_terminal.then_some(width)) {
         // What is not broken at words would go on in the next line without its mark.
         for piece in pieces(&line.text, if is_terminal { width } else { usize::MAX }) {
-            let _ = writeln!(err, "{mark}{}", harmless(piece));
+            let _ = writeln!(err, "{mark}{}", sanitize(piece));
         }
     }
     if text.is_empty() {

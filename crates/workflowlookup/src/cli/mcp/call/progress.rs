@@ -10,7 +10,7 @@ use orchestrator::Progress;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use crate::cli::terminal::{harmless, shortened};
+use crate::cli::terminal::{sanitize, shortened};
 use service::words::one_line;
 
 /// Calls that take no longer than this show nothing.
@@ -86,7 +86,7 @@ impl Line {
         let columns = size.map_or(0, |size| usize::from(size.ws_col));
         // A line that reaches the last column may be broken there.
         let width = if columns == 0 { WIDTH_UNKNOWN } else { columns }.saturating_sub(1);
-        let text = shortened(&harmless(text), width);
+        let text = shortened(&sanitize(text), width);
         let mut state = self.lock();
         if text != state.drawn && !state.is_held {
             // Where it cannot be drawn, the call goes on all the same.

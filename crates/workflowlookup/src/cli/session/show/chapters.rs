@@ -1,14 +1,27 @@
 //! A story in chapters: each time that a step was worked on, with its tries and how it ended, and each going back.
 //! Who reads a review wants steps and not events.
 
-use engine::{Decision, Event, Submission};
+use engine::{Decision, Event, ImportOrigin, Submission};
 use store::Version;
 
 use crate::cli::session::story::{Story, Told};
 
 pub(super) enum Chapter<'a> {
     Work(Work<'a>),
-    Back { told: &'a Told, reason: &'a str },
+    Back {
+        told: &'a Told,
+        reason: &'a str,
+    },
+    /// A person has decided whether loops begin.
+    Loop {
+        told: &'a Told,
+        decision: &'a Decision,
+        is_approved: bool,
+    },
+    Import {
+        told: &'a Told,
+        origin: &'a ImportOrigin,
+    },
 }
 
 /// One time that a step was worked on.
@@ -65,6 +78,21 @@ pub(super) fn chapters(story: &Story) -> Vec<Chapter<'_>> {
             chapters.push(Chapter::Back { told, reason });
             continue;
         }
+        let aside = match &told.event {
+            Event::LoopApproved { decision } => {
+                Some(Chapter::Loop { told, decision, is_approved: true })
+            }
+            Event::LoopDeclined { decision } => {
+                Some(Chapter::Loop { told, decision, is_approved: false })
+            }
+            // Work on a step may go on after it.
+            Event::Imported { origin } => Some(Chapter::Import { told, origin }),
+            _ => None,
+        };
+        if let Some(aside) = aside {
+            chapters.push(aside);
+            continue;
+        }
         let mut under_way = work.take().unwrap_or_else(|| Work::begun(told));
         if under_way.take_in(told) {
             chapters.push(Chapter::Work(under_way));
@@ -112,7 +140,11 @@ impl<'a> Work<'a> {
                 self.fail(told, output, Why::Rejected(decision));
             }
             // No work on a step; the caller has seen to them.
-            Event::Started { .. } | Event::Rewound { .. } => {}
+            Event::Started { .. }
+            | Event::Rewound { .. }
+            | Event::LoopApproved { .. }
+            | Event::LoopDeclined { .. }
+            | Event::Imported { .. } => {}
         }
         false
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Event, Origin, Submission};
+use engine::{Event, ImportOrigin, LoopGate, Origin, Submission};
 use serde::Serialize;
 use store::{Status, Version};
 use workflow::Context;
@@ -28,6 +28,9 @@ pub(super) struct Document<'a> {
     began: String,
     touched: String,
     waiting: Option<Handed<'a>>,
+    /// The loops that wait for a person before they begin.
+    loop_gate: Option<Gate<'a>>,
+    imported: Option<&'a ImportOrigin>,
     context: &'a Context,
     completed: &'a [Arc<str>],
     forked_from: Option<&'a Origin>,
@@ -35,10 +38,20 @@ pub(super) struct Document<'a> {
     flaws: &'a [String],
 }
 
+/// Loops that wait for a person.
+#[derive(Serialize)]
+struct Gate<'a> {
+    /// What a decision names.
+    version: Version,
+    #[serde(flatten)]
+    gate: &'a LoopGate,
+}
+
 /// What waits for a person.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Handed<'a> {
+    version: Version,
     step_id: &'a str,
     output: &'a str,
     context: &'a Context,
@@ -52,6 +65,7 @@ struct Entry<'a> {
     step_id: Option<&'a str>,
     attempt: Option<u32>,
     superseded_by: Option<Version>,
+    is_unverified: bool,
     /// As it is stored.
     event: &'a Event,
 }
@@ -70,12 +84,14 @@ impl<'a> Document<'a> {
             shared_with: &story.shared_with,
             is_strict: state.strict,
             status: session.status(),
-            step_id: state.step.as_deref(),
+            step_id: state.position(),
             revision: state.revision,
             attempts: state.attempts,
             began: time_text(story.began()),
             touched: time_text(story.touched()),
-            waiting: state.waiting.as_ref().map(Handed::of),
+            waiting: state.waiting.as_ref().map(|waiting| Handed::of(waiting, session.version)),
+            loop_gate: state.loop_gate.as_ref().map(|gate| Gate { version: session.version, gate }),
+            imported: story.imported(),
             context: &state.context,
             completed: &state.completed,
             forked_from: story.origin(),
@@ -86,8 +102,9 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Handed<'a> {
-    fn of(Submission { step, output, context }: &'a Submission) -> Self {
-        Self { step_id: step, output, context }
+    fn of(submission: &'a Submission, version: Version) -> Self {
+        let Submission { step, output, context } = submission;
+        Self { version, step_id: step, output, context }
     }
 }
 
@@ -99,6 +116,7 @@ impl<'a> Entry<'a> {
             step_id: told.step.as_deref(),
             attempt: told.attempt,
             superseded_by: told.superseded_by,
+            is_unverified: told.is_unverified,
             event: &told.event,
         }
     }

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use engine::{Decision, Submission};
+use engine::{Decision, ImportOrigin, LoopGate, Pending, Submission};
 use store::Version;
 use workflow::{Context, Step};
 
 use super::chapters::{Chapter, Ending, Failure, Why, Work, chapters};
 use super::marks::{code, fenced, indented, inline, line};
-use crate::cli::session::story::{Story, Told, decider};
+use crate::cli::session::story::{Story, Told, decider, import_name};
 use service::sessions::time_text;
 use service::words::plural;
 
@@ -21,8 +21,10 @@ pub(super) fn report(story: &Story) -> String {
     let mut report = Report { story, text: String::new() };
     report.paragraph(&format!("# Session report: {}", inline(&session.workflow.name)));
     report.facts();
-    if let Some(submission) = &session.state.waiting {
-        report.waiting(submission);
+    match session.state.pending() {
+        Some(Pending::Output(submission)) => report.waiting(submission),
+        Some(Pending::Loops(gate)) => report.loop_gate(gate),
+        None => {}
     }
     report.paragraph("## Steps");
     let chapters = chapters(story);
@@ -37,6 +39,10 @@ pub(super) fn report(story: &Story) -> String {
                 report.work(number, work);
             }
             Chapter::Back { told, reason } => report.back(told, reason),
+            Chapter::Loop { told, decision, is_approved } => {
+                report.loop_decision(told, decision, *is_approved);
+            }
+            Chapter::Import { told, origin } => report.import(told, origin),
         }
     }
     if !session.state.context.is_empty() {
@@ -89,12 +95,20 @@ impl Report<'_> {
             fact("Shared with", inline(&self.story.shared_with.join(", ")));
         }
         fact("Status", session.status().name().to_owned());
-        if let Some(step) = &state.step {
+        if let Some(gate) = &state.loop_gate {
+            let loops: Vec<String> = gate.loops.iter().map(|id| self.step(id)).collect();
+            fact("Stands before", format!("loop {}", loops.join(", ")));
+        } else if let Some(step) = &state.step {
             fact("Stands at", self.step(step));
         }
         fact("Revision", state.revision.to_string());
         fact("Began", time_text(self.story.began()));
         fact("Last touched", time_text(self.story.touched()));
+        if let Some(origin) = self.story.imported() {
+            let count = usize::try_from(origin.unverified).unwrap_or(usize::MAX);
+            let unverified = plural(count, "event");
+            fact("Imported", format!("{}; {unverified} unverified", inline(&import_name(origin))));
+        }
         if let Some(origin) = self.story.origin() {
             let (from, why) = (code(&origin.session), because(origin.reason.as_deref()));
             fact("Copied from", format!("session {from} after its event {}{why}", origin.version));
@@ -110,14 +124,42 @@ impl Report<'_> {
     fn waiting(&mut self, submission: &Submission) {
         self.paragraph("## Waiting for a person");
         let step = self.step(&submission.step);
+        let version = self.story.session.version;
         self.paragraph(&format!(
-            "{step} passed its checks, and a person has to confirm its output:"
+            "{step} passed its checks, and a person has to confirm its output, version {version}:"
         ));
         self.paragraph(&fenced(&submission.output, ""));
         if !submission.context.is_empty() {
             self.paragraph("It reports besides:");
             self.context(&submission.context);
         }
+    }
+
+    fn loop_gate(&mut self, gate: &LoopGate) {
+        self.paragraph("## Waiting for a person");
+        let loops: Vec<String> = gate.loops.iter().map(|id| self.step(id)).collect();
+        self.paragraph(&format!("A person has to approve that loop {} begins.", loops.join(", ")));
+        if let Some(rejection) = &gate.rejection {
+            self.paragraph(&format!("It was rejected before {}.", decided(rejection)));
+        }
+    }
+
+    fn loop_decision(&mut self, told: &Told, decision: &Decision, is_approved: bool) {
+        let name = told.step.as_deref().map(|step| self.step(step)).unwrap_or_default();
+        self.heading("", &format!("Loop {name}"), told.superseded_by);
+        let verb = if is_approved { "Approved" } else { "Rejected" };
+        let (time, mark) = (time_text(told.time), unverified(told));
+        self.paragraph(&format!("{verb} {time} {}.{mark}", decided(decision)));
+    }
+
+    fn import(&mut self, told: &Told, origin: &ImportOrigin) {
+        self.heading("", "Imported", told.superseded_by);
+        self.paragraph(&format!(
+            "Event {}, {}: everything above was imported {}. What people had decided there is unverified.",
+            told.version,
+            time_text(told.time),
+            inline(&import_name(origin))
+        ));
     }
 
     fn context(&mut self, context: &Context) {
@@ -170,9 +212,10 @@ impl Report<'_> {
             }
             Ending::Approved { told, output, decision } => {
                 self.paragraph(&format!(
-                    "Approved {} {}.",
+                    "Approved {} {}.{}",
                     time_text(told.time),
-                    decided(decision)
+                    decided(decision),
+                    unverified(told)
                 ));
                 self.paragraph(&fenced(output, ""));
             }
@@ -189,8 +232,12 @@ impl Report<'_> {
         let events = plural(self.story.events.len(), "event");
         self.paragraph("---");
         if self.story.flaws.is_empty() {
+            let imported = match self.story.imported() {
+                Some(_) => " What was imported is only as good as the file that it came from.",
+                None => "",
+            };
             self.paragraph(&format!(
-                "Verified: the chain of {events} holds, and their replay leads here."
+                "Verified: the chain of {events} holds, and their replay leads here.{imported}"
             ));
             return;
         }
@@ -214,7 +261,9 @@ fn failure(Failure { told, output, why }: &Failure<'_>) -> String {
                 entry.push_str(&format!("  - {}\n", line(issue)));
             }
         }
-        Why::Rejected(decision) => entry.push_str(&format!("rejected {}\n", decided(decision))),
+        Why::Rejected(decision) => {
+            entry.push_str(&format!("rejected {}{}\n", decided(decision), unverified(told)));
+        }
         Why::Replaced => entry.push_str("handed in anew before it was decided about\n"),
     }
     let shown = match why {
@@ -232,6 +281,11 @@ fn failure(Failure { told, output, why }: &Failure<'_>) -> String {
     }
     entry.push('\n');
     entry
+}
+
+/// A mark for what a file says that a person has decided.
+fn unverified(told: &Told) -> &'static str {
+    if told.is_unverified { " (unverified: it was imported)" } else { "" }
 }
 
 fn decided(decision: &Decision) -> String {

@@ -6,8 +6,8 @@ use engine::{Event, Place};
 
 use crate::cli::Terminal;
 use crate::cli::session::ruling::print_waiting;
-use crate::cli::session::story::{Story, Told, decider, step_name};
-use crate::cli::terminal::{DIM, GREEN, HEADING, RED};
+use crate::cli::session::story::{Story, Told, decider, import_name, loop_name, step_name};
+use crate::cli::terminal::{DIM, GREEN, HEADING, RED, YELLOW};
 use service::sessions::time_text;
 use service::words::{one_line, plural};
 
@@ -21,9 +21,9 @@ pub(super) fn print(story: &Story, terminal: &mut Terminal) -> io::Result<()> {
     for (name, value) in facts(story) {
         terminal.line(&format!("  {name:<12} {value}"))?;
     }
-    if let Some(submission) = &session.state.waiting {
+    if let Some(pending) = session.state.pending() {
         terminal.line("")?;
-        print_waiting(session, submission, terminal)?;
+        print_waiting(session, pending, terminal)?;
         terminal.styled(DIM, "  decide with:")?;
         for verb in ["approve", "reject"] {
             let id = &session.id;
@@ -50,6 +50,11 @@ pub(super) fn print(story: &Story, terminal: &mut Terminal) -> io::Result<()> {
     }
     terminal.line("")?;
     let events = plural(story.events.len(), "event");
+    if let Some(origin) = story.imported() {
+        let unverified = plural(usize::try_from(origin.unverified).unwrap_or(usize::MAX), "event");
+        let note = format!("it came from a file, of which {unverified} could not be verified");
+        terminal.styled(YELLOW, &note)?;
+    }
     if story.flaws.is_empty() {
         return terminal.styled(GREEN, &format!("{events}, all as they were written"));
     }
@@ -77,7 +82,10 @@ fn facts(story: &Story) -> Vec<(&'static str, String)> {
     if let Some(goal) = &state.goal {
         facts.insert(2, ("goal", one_line(goal, GOAL_CHARS_MAX)));
     }
-    if let Some(step) = &state.step {
+    if let Some(gate) = &state.loop_gate {
+        let loops: Vec<String> = gate.loops.iter().map(|id| loop_name(session, id)).collect();
+        facts.push(("stands", format!("before {}", loops.join(" and "))));
+    } else if let Some(step) = &state.step {
         let tried = match state.attempts {
             0 => String::new(),
             attempts => format!(", after {}", plural(attempts as usize, "failed attempt")),
@@ -87,6 +95,9 @@ fn facts(story: &Story) -> Vec<(&'static str, String)> {
     facts.push(("revision", state.revision.to_string()));
     facts.push(("began", time_text(story.began())));
     facts.push(("last touched", time_text(story.touched())));
+    if let Some(origin) = story.imported() {
+        facts.push(("imported", import_name(origin)));
+    }
     if let Some(origin) = story.origin() {
         let from = format!("session `{}` after its event {}", origin.session, origin.version);
         facts.push(("copied from", with_reason(&from, origin.reason.as_deref())));
@@ -128,13 +139,25 @@ fn print_event(story: &Story, told: &Told, terminal: &mut Terminal) -> io::Resul
             below.extend(told.supersedes().map(|events| format!("supersedes {events}")));
             with_reason(&format!("went back to `{step}`"), Some(reason))
         }
+        Event::LoopApproved { decision } => {
+            let what = format!("loop `{step}` approved {}", decider(decision));
+            with_reason(&what, decision.reason.as_deref()) + "; it begins"
+        }
+        Event::LoopDeclined { decision } => {
+            let what = format!("loop `{step}` rejected {}", decider(decision));
+            with_reason(&what, decision.reason.as_deref())
+        }
+        Event::Imported { origin } => format!("imported {}", import_name(origin)),
     };
     let width = story.events.len().to_string().len();
     let line = format!("  {:>width$}  {}  {what}", told.version, time_text(told.time));
-    let (style, note) = match told.superseded_by {
+    let (style, mut note) = match told.superseded_by {
         Some(by) => (DIM, format!(" [superseded by {by}]")),
         None => (anstyle::Style::new(), String::new()),
     };
+    if told.is_unverified {
+        note.push_str(" [unverified]");
+    }
     terminal.styled(style, &format!("{line}{note}"))?;
     for line in below {
         terminal.styled(DIM, &format!("  {:width$}  {line}", ""))?;
@@ -143,6 +166,9 @@ fn print_event(story: &Story, told: &Told, terminal: &mut Terminal) -> io::Resul
 }
 
 fn at(place: &Place) -> String {
+    if let [id, ..] = &*place.gates {
+        return format!(" before loop `{id}`");
+    }
     match &place.step {
         Some(step) => format!(" at `{step}`"),
         None => ", with nothing to do".to_owned(),
@@ -150,6 +176,9 @@ fn at(place: &Place) -> String {
 }
 
 fn then(place: &Place) -> String {
+    if let [id, ..] = &*place.gates {
+        return format!("; then loop `{id}`, which waits for a person");
+    }
     match &place.step {
         Some(step) => format!("; then `{step}`"),
         None => "; that was the last step".to_owned(),
