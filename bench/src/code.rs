@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::contestants::Contestant;
 use crate::programs::Programs;
 use crate::table::{Details, Row};
-use crate::upstreams::{TEXT, entry, id, write_registry};
+use crate::upstreams::{TEXT, entry, id, trust, write_registry};
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
     let home = home.join("code");
@@ -31,7 +31,8 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
 /// Our server with one other below it, which is connected to. Programs run at `place`.
 fn agent(programs: &Programs, folder: &Path, place: &'static str) -> Agent {
     write_registry(folder, std::iter::once(entry(programs, &id(0))));
-    let words = ["serve", "--sandbox", place].map(OsString::from).to_vec();
+    trust(programs, folder);
+    let words = ["serve", "--sandbox", place, "--sandbox-unconfined"].map(OsString::from).to_vec();
     let product = programs.product.clone();
     let contestant = Contestant::without_call(place, product, words, folder.to_path_buf());
     let mut agent = Agent::start(&contestant);

@@ -233,7 +233,7 @@ end
     }
 }
 
-fn modern(method: &str, mut params: Value) -> String {
+pub fn modern(method: &str, mut params: Value) -> String {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

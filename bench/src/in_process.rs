@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use catalog::{Catalog, Kind, Source};
-use engine::{Checker, Progress, next};
+use engine::{Budget, Checker, Progress, next};
 use serde_json::{Map, Value};
 
 use crate::table::{Limit, Row, Unit, median};
@@ -133,10 +133,14 @@ fn calls(catalog: &Catalog, checker: &Checker, call: Call) {
         match call {
             Call::Next => {
                 let progress = Progress { completed: &completed, current: None, context: &context };
-                black_box(next(workflow, progress).expect("an answer"));
+                black_box(next(workflow, progress, &Budget::for_inline_call()).expect("an answer"));
             }
             Call::Check => {
-                black_box(checker.check(workflow, "step-2", output, &context).expect("a verdict"));
+                black_box(
+                    checker
+                        .check(workflow, "step-2", output, &context, &Budget::for_inline_call())
+                        .expect("a verdict"),
+                );
             }
         }
     }
@@ -152,7 +156,7 @@ fn next_against_serialising(few: &Path) -> Row {
     let context: Map<String, Value> = definitions::context();
     let ask = || {
         let progress = Progress { completed: &completed, current: None, context: &context };
-        next(workflow, progress).expect("an answer")
+        next(workflow, progress, &Budget::for_inline_call()).expect("an answer")
     };
     let answer = ask();
     let mut asking = Vec::new();

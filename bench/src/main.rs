@@ -18,6 +18,7 @@ mod sessions;
 mod size;
 mod start;
 mod table;
+mod tenants;
 mod upstreams;
 mod vocabularies;
 
@@ -41,12 +42,13 @@ fn main() {
     let home = tempfile::tempdir().expect("a temporary folder");
     // For whoever works on one of these parts.
     let is_asked = |name: &str| std::env::args().any(|argument| argument == name);
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("--only-stdio", stdio),
         ("--only-http", http::rows),
         ("--only-postgres", postgres::rows),
         ("--only-upstreams", upstreams::rows),
         ("--only-code", code::rows),
+        ("--only-tenants", tenants::rows),
     ];
     if let Some((_, part)) = parts.into_iter().find(|(name, _)| is_asked(name)) {
         let mut details = table::Details::default();
@@ -77,6 +79,7 @@ fn main() {
     rows.extend(postgres::rows(&programs, home.path(), &mut details));
     rows.extend(upstreams::rows(&programs, home.path(), &mut details));
     rows.extend(code::rows(&programs, home.path(), &mut details));
+    rows.extend(tenants::rows(&programs, home.path(), &mut details));
     let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");

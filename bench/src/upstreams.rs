@@ -12,9 +12,9 @@ mod whole_call;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrator::guard::GuardProgram;
 use orchestrator::registry::{Places, Watched};
 use orchestrator::{Call, Options, Orchestrator};
+use process_guard::GuardProgram;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
@@ -98,6 +98,14 @@ pub fn write_registry(folder: &Path, entries: impl Iterator<Item = Value>) -> Pa
     let registry = json!({"servers": entries.collect::<Vec<_>>()});
     std::fs::write(&path, registry.to_string()).expect("a registry");
     path
+}
+
+/// Trusts the registry of a folder, for a server that is started there with that folder as its home.
+pub fn trust(programs: &Programs, folder: &Path) {
+    let mut command = std::process::Command::new(&programs.product);
+    command.args(["trust", "--yes"]).current_dir(folder).env_clear().env("HOME", folder);
+    let done = command.output().expect("the product");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 fn arguments() -> Map<String, Value> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::generated::{Generated, QUESTIONS};
-use super::write_registry;
+use super::{trust, write_registry};
 use crate::agent::Agent;
 use crate::contestants::Contestant;
 use crate::programs::Programs;
@@ -32,6 +32,7 @@ pub fn rows(
     let folder = home.join("tokens");
     std::fs::create_dir_all(&folder).expect("a folder");
     write_registry(&folder, servers.iter().map(|server| entry(programs, &folder, server)));
+    trust(programs, &folder);
     let vocabularies = Vocabularies::new();
     let arguments = vec![OsString::from("serve")];
     let product = programs.product.clone();

@@ -1,0 +1,266 @@
+//! What one tenant feels while another does its worst: the 99th percentile of its calls, by turns with nothing else going
+//! on.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::http::{Listening, modern};
+use crate::programs::Programs;
+use crate::table::{Details, Limit, Row, Unit, median};
+
+const ROUNDS: usize = 5;
+/// How long one side of a round takes.
+const TURN: Duration = Duration::from_secs(2);
+/// What an attack has before it is measured.
+const HEAD_START: Duration = Duration::from_millis(500);
+/// The other tenant's pace.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Three times the undisturbed percentile is allowed, or this, whichever is larger.
+const ALLOWED_TIMES: f64 = 3.0;
+const ALLOWED_MS: f64 = 20.0;
+/// Descriptors of the server, as on many systems at first.
+const DESCRIPTORS: usize = 1_024;
+const ATTACKERS: usize = 8;
+const ATTACK_CONNECTIONS: usize = 900;
+const PROGRAMS: usize = 40;
+/// Rejected outputs in the log that is rewound.
+const REJECTED: u64 = 100;
+const OUTPUT_BYTES: usize = 200 * 1024;
+const CHECKED_BYTES: usize = 900 * 1024;
+const PATTERN_BYTES: usize = 80 * 1024;
+
+/// A workflow of one step, whose rule costs much or little.
+fn workflow(id: &str, rule: Value) -> String {
+    let step =
+        json!({"id": "write", "title": "Write", "prompt": "Write", "validationCriteria": rule});
+    let about = "For the bench";
+    json!({"id": id, "name": id, "version": "1.0.0", "description": about, "steps": [step]})
+        .to_string()
+}
+
+pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
+    let folder = home.join("tenants");
+    std::fs::create_dir_all(folder.join("definitions")).expect("a folder");
+    // Look-around cannot run in linear time.
+    let pattern = "(?=.*Cause)(?=.*Fix).+";
+    for (id, rule) in [
+        ("hostile", json!({"type": "regex", "pattern": pattern, "message": "Say why"})),
+        ("plain", json!({"type": "contains", "value": "Fix", "message": "Say how"})),
+    ] {
+        let file = folder.join(format!("definitions/{id}.json"));
+        std::fs::write(file, workflow(id, rule)).expect("a workflow");
+    }
+    let entry =
+        json!({"id": "none", "mcp": {"transport": "http", "url": "http://127.0.0.1:1/mcp"}});
+    // Outside of the project, where a file that is named on the command line is trusted.
+    let registry = home.join("tenants-registry.json");
+    std::fs::write(&registry, json!({"servers": [entry]}).to_string()).expect("a registry");
+    let house = House::start(programs, &folder, &registry);
+    let large = json!({"workflowId": "handle-incident", "stepId": "agree-actions",
+        "output": format!("[{}{{}}]", "{},".repeat(CHECKED_BYTES / 3))});
+    let slow = json!({"workflowId": "hostile", "stepId": "write",
+        "output": "x".repeat(PATTERN_BYTES)});
+    let endless = json!({"code": "for (;;);", "allowedMcpIds": [], "maxRuntimeMs": 2_000});
+    let session = house.session_with_large_log();
+    let rewind = json!({"sessionId": session, "revision": 0, "toStep": "write", "reason": "No"});
+    let share = json!({"workflowId": "plain", "sharedWith": ["bob"]});
+    let attacks: [(&'static str, Attack); 6] = [
+        ("checks of large outputs", Attack::calls("workflow_validate", large)),
+        ("patterns with look-around", Attack::calls("workflow_validate", slow)),
+        ("rewinds of a session with a large log", Attack::calls("workflow_rewind", rewind)),
+        ("sessions shared with it", Attack::calls("workflow_start", share)),
+        ("900 connections without a token", Attack::Connections),
+        ("40 programs that never end", Attack::Calls("execute_mcp_code", endless, PROGRAMS)),
+    ];
+    attacks.map(|(what, attack)| house.measure(what, &attack)).into()
+}
+
+enum Attack {
+    /// A tool and its arguments, on this many connections at once.
+    Calls(&'static str, Value, usize),
+    /// Keep-alive connections that ask for `/healthz`.
+    Connections,
+}
+
+impl Attack {
+    fn calls(tool: &'static str, arguments: Value) -> Self {
+        Self::Calls(tool, arguments, ATTACKERS)
+    }
+}
+
+/// A server with two tenants.
+struct House {
+    server: Listening,
+    ann: String,
+    bob: String,
+}
+
+impl House {
+    fn start(programs: &Programs, folder: &Path, registry: &Path) -> Self {
+        let [ann, bob] = ["ann", "bob"].map(|name| {
+            let mut command = Command::new(&programs.product);
+            command.args(["token", "new", name]).current_dir(folder).env_clear();
+            let made = command.env("HOME", folder).output().expect("a token");
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            String::from_utf8(made.stdout).expect("a token").trim().to_owned()
+        });
+        let script = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
+        let product = programs.product.to_str().expect("a path");
+        let words = ["-c", &script, product, "serve", "--http", "127.0.0.1:0"];
+        let registry = registry.to_str().expect("a path");
+        let more = ["--workflows", "definitions", "--registry", registry];
+        let server = Listening::start(Path::new("/bin/sh"), &[&words[..], &more].concat(), folder);
+        Self { server, ann, bob }
+    }
+
+    /// Ann's, with many outputs that were rejected.
+    fn session_with_large_log(&self) -> String {
+        let mut ann = Tenant::connect(self.server.address, &self.ann);
+        let begun = ann.call("workflow_start", &json!({"workflowId": "plain"}));
+        let session = begun["result"]["structuredContent"]["sessionId"].as_str().expect("an id");
+        for revision in 0..REJECTED {
+            let output = format!("{revision} {}", "y ".repeat(OUTPUT_BYTES / 2));
+            let arguments = json!({"sessionId": session, "revision": revision,
+                "stepId": "write", "output": output});
+            ann.call("workflow_advance", &arguments);
+        }
+        session.to_owned()
+    }
+
+    fn measure(&self, what: &'static str, attack: &Attack) -> Row {
+        let mut bob = Tenant::connect(self.server.address, &self.bob);
+        let ratios = (0..ROUNDS).map(|_| {
+            let undisturbed = bob.percentile();
+            let is_over = AtomicBool::new(false);
+            let disturbed = std::thread::scope(|scope| {
+                match attack {
+                    Attack::Calls(tool, arguments, count) => {
+                        for _ in 0..*count {
+                            scope.spawn(|| self.keep_calling(tool, arguments, &is_over));
+                        }
+                    }
+                    Attack::Connections => {
+                        scope.spawn(|| self.keep_connecting(&is_over));
+                    }
+                }
+                std::thread::sleep(HEAD_START);
+                // A new connection, as an agent that has just started makes.
+                let mut bob = Tenant::connect(self.server.address, &self.bob);
+                let disturbed = bob.percentile();
+                is_over.store(true, Ordering::Relaxed);
+                disturbed
+            });
+            disturbed / undisturbed.max(ALLOWED_MS / ALLOWED_TIMES)
+        });
+        Row {
+            what: Box::leak(format!("99th percentile of a tenant's calls during {what}").into()),
+            yardstick: "its undisturbed one, or 6.7 ms if that is less",
+            figure: median(ratios.collect()),
+            unit: Unit::Ratio,
+            limit: Limit::AtMost(ALLOWED_TIMES),
+        }
+    }
+
+    fn keep_calling(&self, tool: &str, arguments: &Value, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Relaxed) {
+            let mut ann = Tenant::connect(self.server.address, &self.ann);
+            ann.try_call(tool, arguments);
+        }
+    }
+
+    fn keep_connecting(&self, is_over: &AtomicBool) {
+        let address = self.server.address;
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        let mut open: Vec<Option<TcpStream>> = (0..ATTACK_CONNECTIONS).map(|_| None).collect();
+        while !is_over.load(Ordering::Relaxed) {
+            for connection in &mut open {
+                let asked = connection.take().or_else(|| {
+                    let new = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+                    new.set_nonblocking(true).ok().map(|()| new)
+                });
+                *connection = asked.filter(|mut asked| {
+                    let would_block = |error: std::io::Error| {
+                        (error.kind() == std::io::ErrorKind::WouldBlock).then_some(1)
+                    };
+                    let read = asked.read(&mut [0; 4096]).map_or_else(would_block, Some);
+                    read.is_some_and(|count| count > 0)
+                        && asked.write_all(request.as_bytes()).is_ok()
+                });
+            }
+        }
+    }
+}
+
+/// A client with a token and one connection.
+struct Tenant {
+    stream: BufReader<TcpStream>,
+    address: SocketAddr,
+    token: String,
+}
+
+impl Tenant {
+    fn connect(address: SocketAddr, token: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a deadline");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream: BufReader::new(stream), address, token: token.to_owned() }
+    }
+
+    /// Milliseconds, over one turn. A call without an answer counts with what it took to give up.
+    fn percentile(&mut self) -> f64 {
+        let (start, mut times) = (Instant::now(), Vec::new());
+        let arguments = json!({"workflowId": "plain", "completedSteps": []});
+        while start.elapsed() < TURN {
+            let call = Instant::now();
+            if self.try_call("workflow_next", &arguments).is_none() {
+                *self = Self::connect(self.address, &self.token);
+            }
+            times.push(call.elapsed().as_secs_f64() * 1e3);
+            std::thread::sleep(PAUSE);
+        }
+        times.sort_by(f64::total_cmp);
+        times[times.len() * 99 / 100]
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.try_call(tool, arguments).expect("an answer with a length")
+    }
+
+    /// None if the server answers with a stream, or not at all.
+    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Value> {
+        let body = modern("tools/call", json!({"name": tool, "arguments": arguments}));
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Authorization: Bearer {}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            self.token,
+            body.len()
+        );
+        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()?;
+        let mut length = None;
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            self.stream.read_line(&mut line).ok().filter(|count| *count > 0)?;
+            if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.trim().parse::<usize>().ok();
+            }
+        }
+        let Some(length) = length else {
+            // A stream: its answer comes at its end.
+            let mut rest = String::new();
+            while !rest.contains("data: {") && self.stream.read_line(&mut rest).ok()? > 0 {}
+            return None;
+        };
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+}
