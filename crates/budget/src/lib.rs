@@ -116,6 +116,22 @@ impl Budget {
         self.steps_max.saturating_sub(self.steps.get())
     }
 
+    /// How many steps were asked of it beyond what it had.
+    pub fn overspent(&self) -> u64 {
+        self.steps.get().saturating_sub(self.steps_max)
+    }
+
+    /// Whether more was asked of it than it had.
+    pub fn is_exhausted(&self) -> bool {
+        self.steps.get() > self.steps_max || self.bytes.get() > self.bytes_max
+    }
+
+    /// Spends all that is left, and more.
+    fn exhaust(&self) -> Exhausted {
+        self.steps.set(self.steps.get().max(self.steps_max.saturating_add(1)));
+        self.exhausted()
+    }
+
     fn exhausted(&self) -> Exhausted {
         Exhausted::Steps { limit: self.steps_max }
     }

@@ -5,8 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+pub use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, Keyword, PatternOptions, ReferencingError, ValidationError, Validator};
+use jsonschema::{Draft, Keyword, PatternOptions, ReferencingError, Validator};
 use serde_json::Value;
 
 use crate::pattern::{self, COMPILED_BYTES_MAX, Matcher};
@@ -22,9 +23,9 @@ pub use references::percent_decode;
 
 /// How many steps back a pattern of `patternProperties` with look-around may take on one name.
 const BACKTRACK_MAX: usize = 1_000;
-/// The library collects all errors before it hands out the first. An evaluation that costs more than this is explained
-/// by one error, or by none where alternatives would collect theirs for it.
-const EXPLAINED_STEPS_MAX: u64 = 40_000;
+/// The library collects all errors before it hands out the first. A value whose errors cost more than this to collect is
+/// explained by one error, or by none where alternatives would collect theirs for it.
+const EXPLAINED_STEPS_MAX: u64 = 1_000_000;
 
 /// How many different patterns one schema may have.
 pub const PATTERNS_MAX: usize = 64;
@@ -113,15 +114,32 @@ impl Schema {
         Ok(Evaluation { is_valid: self.validator.is_valid(value), steps })
     }
 
-    /// What is wrong with a value that is not valid: all errors, the first, or none, by what the evaluation cost.
-    pub fn errors<'v>(&'v self, value: &'v Value, steps: u64) -> Vec<ValidationError<'v>> {
-        if steps <= EXPLAINED_STEPS_MAX {
-            return self.validator.iter_errors(value).collect();
+    /// The errors of an invalid value: all, the first, or none, by the cost of collecting
+    /// them. That is estimated and spent first. The value was evaluated, and `evaluation` is what that came to.
+    pub fn errors<'v>(
+        &'v self,
+        value: &'v Value,
+        evaluation: Evaluation,
+        budget: &Budget,
+    ) -> Result<Vec<ValidationError<'v>>, Exhausted> {
+        let limit = EXPLAINED_STEPS_MAX.min(budget.remaining());
+        let survey = Budget::with_steps(limit);
+        let steps = cost::estimate_errors(self, value, &survey);
+        budget.spend(survey.steps().min(limit))?;
+        match steps {
+            Ok(steps) => {
+                budget.spend(steps)?;
+                return Ok(self.validator.iter_errors(value).collect());
+            }
+            // With more left there might be an explanation.
+            Err(_) if limit < EXPLAINED_STEPS_MAX => return Err(budget.exhaust()),
+            Err(_) => {}
         }
         if self.has_alternatives {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        self.validator.validate(value).err().into_iter().collect()
+        budget.spend(evaluation.steps)?;
+        Ok(self.validator.validate(value).err().into_iter().collect())
     }
 }
 

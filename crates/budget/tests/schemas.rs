@@ -174,3 +174,66 @@ fn patterns_of_one_schema_are_bounded() {
     let large = schema(64, r"\p{L}{55}x").unwrap_err();
     assert!(large.message.ends_with("exceed 33554432 bytes together"), "{large}");
 }
+
+/// What explaining costs, and how many errors it shows.
+fn explain(schema: &Value, value: &Value) -> (u64, usize) {
+    let schema = Schema::compile(schema, Options::default()).unwrap();
+    let budget = Budget::for_call();
+    let evaluation = schema.evaluate(value, &budget).unwrap();
+    assert!(!evaluation.is_valid);
+    let before = budget.steps();
+    let errors = schema.errors(value, evaluation, &budget).unwrap();
+    (budget.steps() - before, errors.len())
+}
+
+/// A microsecond and more for each error: not for nothing, and not beyond a bound.
+#[test]
+fn collecting_errors_is_paid_for() {
+    let item = json!({"type": "object", "required": ["a", "b", "c", "d"]});
+    let schema = json!({"type": "array", "items": item});
+    let items = |count: usize| json!(vec![json!({}); count]);
+    let (few, shown) = explain(&schema, &items(100));
+    assert_eq!(shown, 400);
+    assert!((40_000..100_000).contains(&few), "{few} steps");
+    let (many, shown) = explain(&schema, &items(1_000));
+    assert_eq!(shown, 4_000);
+    assert!((9 * few..11 * few).contains(&many), "{few} steps, then {many}");
+    let (_, shown) = explain(&schema, &items(5_000));
+    assert_eq!(shown, 1, "the first");
+
+    // On a thread that others wait for there is no room for it, so that it is done elsewhere.
+    let compiled = Schema::compile(&schema, Options::default()).unwrap();
+    for count in [2_000, 5_000] {
+        let (value, budget) = (items(count), Budget::for_inline_call());
+        let evaluation = compiled.evaluate(&value, &budget).unwrap();
+        assert!(compiled.errors(&value, evaluation, &budget).is_err(), "{count} items");
+        assert!(budget.is_exhausted());
+    }
+}
+
+/// Each error names the path to its value, and inside alternatives keeps a copy of the value.
+#[test]
+fn copies_in_errors_are_paid_for() {
+    let list = json!(vec![json!({}); 1_000]);
+    let schema = json!({"additionalProperties": {"items": {"required": ["a"]}}});
+    let (short, _) = explain(&schema, &json!({"a": list}));
+    let long = json!({"a".repeat(5_000): list});
+    assert!(explain(&schema, &long).0 > 5 * short);
+
+    let branches: Vec<Value> = (0..200).map(|at| json!({"required": [at.to_string()]})).collect();
+    let schema = json!({"anyOf": branches});
+    let (empty, shown) = explain(&schema, &json!({}));
+    assert_eq!(shown, 1);
+    let (_, shown) = explain(&schema, &json!({"list": list}));
+    assert_eq!(shown, 0, "200 copies of the list");
+    assert!(empty < 100_000, "{empty} steps");
+
+    // Each level of alternatives evaluates what is below it once more.
+    let nested = |depth: usize| {
+        let leaf = json!({"items": {"type": "string"}});
+        (0..depth).fold(leaf, |inner, _| json!({"anyOf": [inner]}))
+    };
+    let items = json!(vec![0; 100]);
+    let (flat, deep) = (explain(&nested(1), &items).0, explain(&nested(8), &items).0);
+    assert!(deep > flat + 7 * 100 * 4, "{flat} steps, then {deep}");
+}

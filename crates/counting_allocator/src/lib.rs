@@ -19,6 +19,24 @@ thread_local! {
     /// What this thread has allocated and not freed. Negative where it frees what others allocated.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    /// What this thread has ever asked for.
+    static REQUESTED: Cell<Requested> = const { Cell::new(Requested { count: 0, bytes: 0 }) };
+}
+
+/// Memory that was asked for, whether or not it was freed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requested {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+/// Calls a function, and tells what it asked for in all.
+pub fn requested<T>(function: impl FnOnce() -> T) -> (T, Requested) {
+    let before = REQUESTED.get();
+    let result = function();
+    let after = REQUESTED.get();
+    let (count, bytes) = (after.count - before.count, after.bytes - before.bytes);
+    (result, Requested { count, bytes })
 }
 
 /// Calls a function, and tells the most bytes that it held at any time.
@@ -30,6 +48,12 @@ pub fn peak_bytes<T>(function: impl FnOnce() -> T) -> (T, usize) {
 }
 
 fn count(bytes: isize) {
+    if let Ok(size) = u64::try_from(bytes) {
+        let _ = REQUESTED.try_with(|requested| {
+            let Requested { count, bytes } = requested.get();
+            requested.set(Requested { count: count + 1, bytes: bytes + size });
+        });
+    }
     // A thread that ends has no counters any more.
     let held = HELD.try_with(|held| {
         held.set(held.get() + bytes);
