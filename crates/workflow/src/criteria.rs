@@ -70,6 +70,8 @@ impl<'de> Deserialize<'de> for Embedded {
     }
 }
 
+const NOT_AN_OBJECT: &str = "a `schema` is an object in which no key stands twice";
+
 /// JSON without the white space between its tokens.
 fn without_spaces(json: &str) -> String {
     let (mut is_text, mut is_escaped) = (false, false);
@@ -83,6 +85,22 @@ fn without_spaces(json: &str) -> String {
 }
 
 impl Embedded {
+    /// Reads a field that may be absent: an object in which no key stands twice.
+    pub(crate) fn present_object<'de, D>(deserializer: D) -> Result<Option<Self>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let schema = Self::deserialize(deserializer)?;
+        if !schema.is_object() {
+            return Err(de::Error::custom(NOT_AN_OBJECT));
+        }
+        Ok(Some(schema))
+    }
+
+    fn is_object(&self) -> bool {
+        matches!(serde_json::from_str(self.text()), Ok(Distinct(Value::Object(_))))
+    }
+
     pub fn text(&self) -> &str {
         self.0.get()
     }
@@ -108,6 +126,15 @@ impl Criteria {
         }
     }
 
+    /// Gives every rule with an empty message a generated one.
+    pub(crate) fn fill_messages(&mut self) {
+        let checks = match self {
+            Self::One(check) => std::slice::from_mut(check),
+            Self::All(checks) => checks,
+        };
+        checks.iter_mut().for_each(|check| check.fill_messages(true));
+    }
+
     /// Every rule, wherever it stands, in file order.
     pub fn each_rule<'a>(&'a self, visit: &mut impl FnMut(&'a Rule)) {
         for check in self.checks() {
@@ -117,6 +144,27 @@ impl Criteria {
 }
 
 impl Check {
+    /// `wanted` says whether the rules inside shall pass: a `not` turns that around.
+    fn fill_messages(&mut self, wanted: bool) {
+        match self {
+            Self::Rule(rule) if rule.message.is_empty() => {
+                let message = rule.generated_message();
+                rule.message = if wanted { message } else { format!("not {message}") }.into();
+            }
+            Self::Rule(_) => {}
+            Self::Composition(parts) => {
+                for part in parts {
+                    match part {
+                        Composition::And(members) | Composition::Or(members) => {
+                            members.iter_mut().for_each(|member| member.fill_messages(wanted));
+                        }
+                        Composition::Not(member) => member.fill_messages(!wanted),
+                    }
+                }
+            }
+        }
+    }
+
     pub fn each_rule<'a>(&'a self, visit: &mut impl FnMut(&'a Rule)) {
         match self {
             Self::Rule(rule) => visit(rule),
@@ -181,8 +229,8 @@ struct RuleFields {
     /// `schema`: the JSON Schema (2020-12 where it does not say) for an output that is JSON.
     #[schemars(with = "Option<SchemaObject>")]
     schema: Option<Value>,
-    /// What the agent reads: what is wanted, said before the work and again when the rule fails.
-    #[schemars(length(min = 1))]
+    /// What the agent reads: what is wanted, said before the work and again when the rule fails. An empty
+    /// one is generated from the rule.
     message: String,
     /// The rule applies only where this holds.
     condition: Option<Condition>,
@@ -292,9 +340,8 @@ impl CheckFields {
             }
             RuleType::Schema => {
                 let schema = self.schema.take().ok_or("`schema` needs a `schema`")?;
-                let read = serde_json::from_str(schema.text());
-                if !matches!(read, Ok(Distinct(Value::Object(_)))) {
-                    return Err("a `schema` is an object in which no key stands twice");
+                if !schema.is_object() {
+                    return Err(NOT_AN_OBJECT);
                 }
                 RuleKind::Schema { schema }
             }
@@ -316,7 +363,58 @@ impl CheckFields {
     }
 }
 
+/// A generated message quotes a text up to this many characters.
+const QUOTED_MAX: usize = 80;
+
+impl Rule {
+    /// The limit of a length rule in words: "at most 40 characters". `None` for the other rules.
+    pub fn limit(&self) -> Option<String> {
+        self.kind.limit()
+    }
+
+    /// What the rule wants, for a rule whose author does not say it.
+    pub(crate) fn generated_message(&self) -> String {
+        match &self.kind {
+            RuleKind::Contains { value } => format!("contain `{}`", shortened(value)),
+            RuleKind::Regex { pattern, flags } => {
+                format!("match the pattern /{}/{flags}", shortened(pattern))
+            }
+            RuleKind::Length { .. } => match self.limit() {
+                Some(limit) => format!("have {limit}"),
+                None => "have any length".to_owned(),
+            },
+            RuleKind::Schema { .. } => "be JSON that is valid under the rule's schema".to_owned(),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 impl RuleKind {
+    fn limit(&self) -> Option<String> {
+        let characters = |count: u32| if count == 1 { "character" } else { "characters" };
+        match *self {
+            Self::Length { min: None, max: Some(max) } => {
+                Some(format!("at most {max} {}", characters(max)))
+            }
+            Self::Length { min: Some(min), max: None } => {
+                Some(format!("at least {min} {}", characters(min)))
+            }
+            Self::Length { min: Some(min), max: Some(max) } if min == max => {
+                Some(format!("exactly {max} {}", characters(max)))
+            }
+            Self::Length { min: Some(min), max: Some(max) } => {
+                Some(format!("between {min} and {max} characters"))
+            }
+            _ => None,
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Self::Contains { .. } => "contains",
@@ -424,8 +522,8 @@ impl JsonSchema for Check {
     }
 }
 
-/// The schema of a rule's `schema`: an object, whatever is in it.
-struct SchemaObject;
+/// The schema of a `schema`: an object, whatever is in it.
+pub(crate) struct SchemaObject;
 
 impl JsonSchema for SchemaObject {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -444,6 +542,53 @@ impl JsonSchema for SchemaObject {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn rule(written: Value) -> Rule {
+        match serde_json::from_value(written).unwrap() {
+            Check::Rule(rule) => *rule,
+            Check::Composition(_) => panic!("not a rule"),
+        }
+    }
+
+    #[test]
+    fn length_rule_says_its_limit() {
+        for (min, max, expected) in [
+            (json!(200), json!(null), "at least 200 characters"),
+            (json!(null), json!(40), "at most 40 characters"),
+            (json!(null), json!(1), "at most 1 character"),
+            (json!(3), json!(40), "between 3 and 40 characters"),
+            (json!(8), json!(8), "exactly 8 characters"),
+        ] {
+            let mut written = json!({"type": "length", "message": "M"});
+            for (name, bound) in [("min", min), ("max", max)] {
+                if !bound.is_null() {
+                    written[name] = bound;
+                }
+            }
+            assert_eq!(rule(written).limit().as_deref(), Some(expected));
+        }
+        let written = json!({"type": "contains", "value": "x", "message": "M"});
+        assert_eq!(rule(written).limit(), None);
+    }
+
+    #[test]
+    fn message_is_generated_from_the_rule() {
+        for (written, expected) in [
+            (json!({"type": "contains", "value": "x"}), "contain `x`"),
+            (json!({"type": "regex", "pattern": "^a", "flags": "i"}), "match the pattern /^a/i"),
+            (json!({"type": "length", "min": 40}), "have at least 40 characters"),
+            (
+                json!({"type": "schema", "schema": {}}),
+                "be JSON that is valid under the rule's schema",
+            ),
+        ] {
+            let mut written = written;
+            written["message"] = json!("");
+            assert_eq!(rule(written).generated_message(), expected);
+        }
+        let long = json!({"type": "contains", "value": "é".repeat(90), "message": ""});
+        assert_eq!(rule(long).generated_message(), format!("contain `{}…`", "é".repeat(80)));
+    }
 
     #[test]
     fn an_embedded_schema_is_one_line_and_the_same() {

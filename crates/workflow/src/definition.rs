@@ -13,8 +13,12 @@ use crate::limits::*;
 use crate::serial::{Fields, present};
 use crate::shape::choose;
 
+mod declaration;
+mod derived;
 mod looping;
 
+pub use declaration::{Declaration, Declarations, RESERVED_NAMES, ReportedVariable, ValueType};
+pub(crate) use derived::Derived;
 pub use looping::{Count, Loop, LoopKind, index_name, item_name};
 
 /// A workflow: steps that an agent takes one after the other, each with a check of what it produced.
@@ -60,9 +64,16 @@ pub struct Workflow {
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
     pub meta_guidance: Box<[Box<str>]>,
+    /// The context variables that conditions, loops, gates and templates use, by name. Steps
+    /// report them; a value is checked whenever it is set.
+    #[serde(default, skip_serializing_if = "Declarations::is_empty")]
+    pub variables: Declarations,
     /// The steps, in order. Ids are unique across the whole tree.
     #[schemars(length(min = 1))]
     pub steps: Vec<Step>,
+    /// What is derived from the rest on first use.
+    #[serde(skip)]
+    pub(crate) derived: Derived,
 }
 
 /// One entry of `steps` or of a loop's `body`.
@@ -107,6 +118,10 @@ pub struct PlainStep {
     /// What the output is checked for: one check, or a list of which all must pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_criteria: Option<Criteria>,
+    /// The declared variables that must be reported with the output; `name?` may be left out.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(default, extend("uniqueItems" = true))]
+    pub reports: Box<[ReportedVariable]>,
     /// The kind of model that suits this step.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -203,6 +218,20 @@ impl Workflow {
     }
 }
 
+impl PlainStep {
+    /// Calls `visit` with every text in which slots are filled, and the name of its field.
+    pub(crate) fn each_text<'a>(&'a self, visit: &mut dyn FnMut(&'static str, &'a str)) {
+        visit("title", &self.title);
+        visit("prompt", &self.prompt);
+        if let Some(role) = &self.agent_role {
+            visit("agentRole", role);
+        }
+        for text in &self.guidance {
+            visit("guidance", text);
+        }
+    }
+}
+
 impl Step {
     pub fn id(&self) -> &str {
         match self {
@@ -215,6 +244,18 @@ impl Step {
         match self {
             Self::Plain(step) => &step.title,
             Self::Loop(step) => &step.title,
+        }
+    }
+
+    /// Whether a text of the step can have a reference to the output of another step.
+    pub fn may_refer_to_outputs(&self) -> bool {
+        let refers = |text: &str| text.contains("{{") && text.contains("steps.");
+        match self {
+            Self::Plain(step) => {
+                let texts = [&step.title, &step.prompt].into_iter().chain(&step.agent_role);
+                texts.chain(&step.guidance).any(|text| refers(text))
+            }
+            Self::Loop(step) => refers(&step.title),
         }
     }
 
@@ -282,6 +323,8 @@ struct StepFields {
     #[serde(default, deserialize_with = "present")]
     validation_criteria: Option<Criteria>,
     #[serde(default, deserialize_with = "present")]
+    reports: Option<Box<[ReportedVariable]>>,
+    #[serde(default, deserialize_with = "present")]
     model_hint: Option<Box<str>>,
 }
 
@@ -303,6 +346,7 @@ impl TryFrom<Fields<StepFields>> for Step {
                 require_confirmation: fields.require_confirmation,
                 run_condition: fields.run_condition,
                 validation_criteria: fields.validation_criteria,
+                reports: fields.reports.unwrap_or_default(),
                 model_hint: fields.model_hint,
                 unusable_criteria: None,
             })));
@@ -312,6 +356,7 @@ impl TryFrom<Fields<StepFields>> for Step {
             || fields.guidance.is_some()
             || fields.ask_for_files.is_some()
             || fields.validation_criteria.is_some()
+            || fields.reports.is_some()
             || fields.model_hint.is_some();
         if is_plain {
             return Err("a loop step has no field of a plain step");

@@ -4,6 +4,7 @@
 pub mod condition;
 pub mod criteria;
 pub mod definition;
+pub mod derived;
 pub mod finding;
 pub mod limits;
 pub mod nearest;

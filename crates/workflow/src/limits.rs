@@ -19,6 +19,9 @@ pub const PROMPT_RECOMMENDED: usize = 2048;
 /// Preconditions, questions, advice and messages read best within this length.
 pub const TEXT_RECOMMENDED: usize = 256;
 
+/// How many bytes a reference to an output comes to at most, in a filled text.
+pub const REFERENCE_BYTES_MAX: usize = 16 * 1024;
+
 /// The largest file that is read.
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 /// How deep objects and lists may nest.

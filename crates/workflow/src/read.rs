@@ -182,6 +182,7 @@ fn read_slowly(
     let is_usable = !has_more_errors && !findings.iter().any(Finding::blocks);
     let workflow = workflow.filter(|_| is_usable).map(|mut workflow| {
         mark_unusable_criteria(&mut workflow, &findings);
+        fill_empty_messages(&mut workflow, &findings);
         workflow
     });
     Reading { workflow, id, findings }
@@ -274,6 +275,29 @@ fn mark_unusable_criteria(workflow: &mut Workflow, findings: &[Finding]) {
         });
         unusable.only_schemas &= finding.code == Code::BadSchema;
         unusable.details.push(finding.message.to_string());
+    }
+}
+
+/// Gives the rules that lack a message one that is generated from the rule.
+fn fill_empty_messages(workflow: &mut Workflow, findings: &[Finding]) {
+    fn fill(steps: &mut [Step]) {
+        for step in steps {
+            match step {
+                Step::Plain(step) => {
+                    if let Some(criteria) = &mut step.validation_criteria {
+                        criteria.fill_messages();
+                    }
+                }
+                Step::Loop(step) => {
+                    if let Body::Steps(steps) = &mut step.body {
+                        fill(steps);
+                    }
+                }
+            }
+        }
+    }
+    if findings.iter().any(|finding| finding.code == Code::EmptyMessage) {
+        fill(&mut workflow.steps);
     }
 }
 

@@ -11,16 +11,25 @@ use crate::finding::{Code, Severity, blocks};
 use crate::pointer::Pointer;
 use crate::tree::At;
 
+mod assignment;
 pub(crate) mod compile;
 mod conditions;
 mod criteria;
+mod gates;
 mod ids;
 mod limits;
 mod loop_nesting;
 mod loops;
+mod outputs;
+mod reserved;
+mod scope;
 mod server_version;
 mod templates;
 mod text_length;
+mod variables;
+
+pub(crate) use gates::NAMED_BODIES_MAX;
+pub(crate) use templates::add_words;
 
 type Rule = fn(&Workflow, &mut Report);
 
@@ -32,7 +41,11 @@ const RULES: &[Rule] = &[
     loop_nesting::check,
     conditions::check,
     criteria::check,
+    variables::check,
+    gates::check,
     templates::check,
+    reserved::check,
+    outputs::check,
     text_length::check,
 ];
 
@@ -151,6 +164,11 @@ impl Report {
     /// Whether a word stood in the definition before it was mended.
     pub(crate) fn was_written(&self, word: &str) -> bool {
         self.written.contains(word)
+    }
+
+    /// Whether stand-ins were put into the definition.
+    pub(crate) fn is_mended(&self) -> bool {
+        !self.written.is_empty()
     }
 
     /// Whether more findings of this severity would not be kept.

@@ -88,6 +88,9 @@ impl Transform for NoNull {
                 object.insert("type".to_owned(), only);
             }
         }
+        if let Some(Value::Array(options)) = object.get_mut("enum") {
+            options.retain(|option| !option.is_null());
+        }
         let null = json!({"type": "null"});
         if let Some(Value::Array(options)) = object.get_mut("anyOf")
             && options.contains(&null)

@@ -1,6 +1,6 @@
-//! `{{name}}` in prompts, roles and guidance. A slot holds the name of a variable or a dotted path,
-//! optionally plus or minus a whole number. What cannot be filled stays as it is written, so that
-//! an agent sees that something is missing.
+//! `{{name}}` in titles, prompts, roles and guidance. A slot holds the name of a variable or a dotted
+//! path, or a reference to the output of an earlier step, optionally plus or minus a whole number. What
+//! cannot be filled stays as it is written, so that an agent sees that something is missing.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,6 +9,11 @@ use budget::Exhausted;
 use serde_json::Value;
 
 use crate::variables::Variables;
+
+mod output;
+
+pub use output::{OutputReference, Outputs, output_reference};
+pub(crate) use output::{OutputSource, reference_candidates};
 
 /// A piece of a text with slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +64,7 @@ fn doubled(text: &str, brace: u8) -> Option<usize> {
     memchr::memchr_iter(brace, bytes).find(|at| bytes.get(at + 1) == Some(&brace))
 }
 
-/// Reads what stands in a slot; `None` where it is no variable.
+/// Reads what stands in a slot; `None` where it does not name a variable.
 pub fn slot(inner: &str) -> Option<Slot<'_>> {
     if is_path(inner) {
         return Some(Slot { name: inner, plus: 0 });
@@ -92,22 +97,34 @@ pub fn fill<'a>(text: &'a str, variables: &Variables<'_, '_>) -> Result<Cow<'a, 
         match piece {
             Piece::Text(text) => filled.push_str(text),
             Piece::Slot { inner, whole } => {
-                let found = match slot(inner) {
-                    Some(slot) => {
-                        variables.get(slot.name)?.and_then(|found| plus(found, slot.plus))
-                    }
-                    None => None,
-                };
                 let before = filled.len();
-                match found {
-                    Some(value) => push_value(&mut filled, &value),
-                    None => filled.push_str(whole),
+                if !push_slot(&mut filled, inner, variables)? {
+                    filled.push_str(whole);
                 }
                 variables.budget().spend_output(filled.len() - before)?;
             }
         }
     }
     Ok(Cow::Owned(filled))
+}
+
+/// Adds what a slot asks for, if it is there.
+fn push_slot(
+    filled: &mut String,
+    inner: &str,
+    variables: &Variables<'_, '_>,
+) -> Result<bool, Exhausted> {
+    let Some(Slot { name, plus: amount }) = slot(inner) else { return Ok(false) };
+    if let Some(source) = variables.outputs()
+        && let Some(reference) = output_reference(source.workflow, name)
+    {
+        return source.push(filled, reference, amount, variables.budget());
+    }
+    let found = variables.get(name)?.and_then(|found| plus(found, amount));
+    if let Some(value) = &found {
+        push_value(filled, value);
+    }
+    Ok(found.is_some())
 }
 
 fn plus(value: Cow<'_, Value>, amount: i64) -> Option<Cow<'_, Value>> {

@@ -6,6 +6,9 @@ use std::borrow::Cow;
 use budget::{Budget, Exhausted};
 use serde_json::{Map, Number, Value};
 
+use crate::definition::Workflow;
+use crate::template::{OutputSource, Outputs};
+
 /// A context as an agent sends it.
 pub type Context = Map<String, Value>;
 
@@ -14,12 +17,23 @@ pub type Context = Map<String, Value>;
 pub struct Variables<'a, 'b> {
     context: &'a Context,
     bound: Vec<(&'a str, Value)>,
+    outputs: Option<OutputSource<'b>>,
     budget: &'b Budget,
 }
 
 impl<'a, 'b> Variables<'a, 'b> {
     pub fn new(context: &'a Context, budget: &'b Budget) -> Self {
-        Self { context, bound: Vec::new(), budget }
+        Self { context, bound: Vec::new(), outputs: None, budget }
+    }
+
+    /// Adds the outputs of earlier steps, which templates can refer to.
+    pub fn with_outputs(mut self, workflow: &'b Workflow, outputs: &'b dyn Outputs) -> Self {
+        self.outputs = Some(OutputSource { workflow, outputs });
+        self
+    }
+
+    pub(crate) fn outputs(&self) -> Option<OutputSource<'b>> {
+        self.outputs
     }
 
     /// The budget of the call that looks at them.
@@ -49,32 +63,44 @@ impl<'a, 'b> Variables<'a, 'b> {
             return Ok(Some(Cow::Borrowed(value)));
         }
         let Some((head, path)) = name.split_once('.') else { return Ok(None) };
-        let Some(mut value) = self.exact(head) else { return Ok(None) };
-        let mut segments = path.split('.').peekable();
-        while let Some(segment) = segments.next() {
-            let inner = match value {
-                Value::Object(fields) => fields.get(segment),
-                Value::Array(items) => segment.parse().ok().and_then(|at: usize| items.get(at)),
-                _ => None,
-            };
-            match inner {
-                Some(inner) => value = inner,
-                None if segment == "length" && segments.peek().is_none() => {
-                    if let Value::String(text) = value {
-                        self.budget.spend_scan(text.len())?;
-                    }
-                    return Ok(length(value).map(|length| Cow::Owned(length.into())));
-                }
-                None => return Ok(None),
-            }
+        match self.exact(head) {
+            Some(value) => follow(value, path, self.budget),
+            None => Ok(None),
         }
-        Ok(Some(Cow::Borrowed(value)))
     }
 
     fn exact(&self, name: &str) -> Option<&Value> {
         let bound = self.bound.iter().rev().find(|(bound, _)| *bound == name);
         bound.map(|(_, value)| value).or_else(|| self.context.get(name))
     }
+}
+
+/// The value at a path: through objects by key and through lists by index, at the end perhaps
+/// `length`.
+pub(crate) fn follow<'v>(
+    mut value: &'v Value,
+    path: &str,
+    budget: &Budget,
+) -> Result<Option<Cow<'v, Value>>, Exhausted> {
+    let mut segments = path.split('.').peekable();
+    while let Some(segment) = segments.next() {
+        let inner = match value {
+            Value::Object(fields) => fields.get(segment),
+            Value::Array(items) => segment.parse().ok().and_then(|at: usize| items.get(at)),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => value = inner,
+            None if segment == "length" && segments.peek().is_none() => {
+                if let Value::String(text) = value {
+                    budget.spend_scan(text.len())?;
+                }
+                return Ok(length(value).map(|length| Cow::Owned(length.into())));
+            }
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(Cow::Borrowed(value)))
 }
 
 fn length(value: &Value) -> Option<usize> {

@@ -55,6 +55,20 @@ fn every_code_has_a_case() {
     }
 }
 
+/// The loaded workflow has a message that is generated from the rule.
+#[test]
+fn empty_message_is_generated() {
+    let text = include_str!("../cases/w062-empty-message.json");
+    let workflow = read(text.as_bytes(), Format::Json, Scrutiny::Syntax).workflow.unwrap();
+    let Some(workflow::Step::Plain(step)) = workflow.step("plan") else { panic!("not there") };
+    assert!(step.unusable_criteria.is_none());
+    let mut messages = Vec::new();
+    step.validation_criteria.as_ref().unwrap().each_rule(&mut |rule| {
+        messages.push(rule.message.to_string());
+    });
+    assert_eq!(messages, ["have at least 40 characters", "not match the pattern /todo/i"]);
+}
+
 /// One definition in both formats, with every field that there is.
 #[test]
 fn the_formats_say_the_same() {

@@ -7,7 +7,7 @@ use budget::Budget;
 use budget::pattern::COMPILED_BYTES_MAX;
 
 use super::{Report, each_step};
-use crate::criteria::{Check, Rule, RuleKind};
+use crate::criteria::{Check, Embedded, Rule, RuleKind};
 use crate::definition::{Step, Workflow};
 use crate::finding::{Code, Severity};
 use crate::pattern::{self, Matcher};
@@ -26,6 +26,14 @@ const PROBING_STEPS_MAX: u64 = 20_000_000;
 
 pub(crate) fn check(workflow: &Workflow, report: &mut Report) {
     let mut compiling = Compiling::default();
+    let list = Pointer::Root.key("variables");
+    for (name, declaration) in workflow.variables.iter() {
+        let Some(schema) = &declaration.schema else { continue };
+        match compiling.is_enough(report) {
+            false => compiling.check_schema(schema, &list.key(name), report),
+            true => report.cut(Severity::Error),
+        }
+    }
     each_step(workflow, &mut |step, pointer| {
         if let Step::Plain(step) = step
             && let Some(criteria) = &step.validation_criteria
@@ -131,43 +139,45 @@ impl Compiling {
                     }
                 }
             }
-            RuleKind::Schema { schema } => {
-                let value = schema.value();
-                if schema::check(&value).is_err() {
-                    return;
-                }
-                if let Some(expense) = schema::expense(&value) {
-                    self.failures += 1;
-                    let message = format!("the schema may take too long: {expense}");
-                    let hint = Some("write what the alternatives share once".to_owned());
-                    report.add(Code::ExpensiveRule, &at.key("schema"), At::Value, message, hint);
-                }
-                match Schema::compile(&value, Options::default()) {
-                    Ok(compiled) => {
-                        self.bytes += compiled.pattern_bytes();
-                        let mut patterns: Vec<_> = compiled.patterns().collect();
-                        patterns.retain(|(_, matcher)| matcher.backtracks());
-                        patterns.sort_unstable_by_key(|(text, _)| *text);
-                        for (text, matcher) in patterns {
-                            let name = format!("the pattern `{text}`");
-                            self.probe(matcher, text, &name, &at.key("schema"), report);
-                        }
-                    }
-                    Err(error) => {
-                        self.failures += 1;
-                        // What was compiled before it failed is not known.
-                        self.bytes += schema::PATTERNS_BYTES_MAX
-                            .min(schema::pattern_texts(&value).len() * COMPILED_BYTES_MAX);
-                        let place = format!("{at}/schema{}", error.pointer);
-                        let message = format!("the schema cannot be compiled: {error}");
-                        let hint = Some(
-                            "keep the schema self-contained, and its patterns small".to_owned(),
-                        );
-                        report.add(Code::BadSchema, &place, At::Value, message, hint);
-                    }
+            RuleKind::Schema { schema } => self.check_schema(schema, at, report),
+            RuleKind::Contains { .. } | RuleKind::Length { .. } => {}
+        }
+    }
+
+    /// Checks the `schema` of a rule or of a declared variable.
+    fn check_schema(&mut self, schema: &Embedded, at: &Pointer<'_>, report: &mut Report) {
+        let value = schema.value();
+        if schema::check(&value).is_err() {
+            return;
+        }
+        if let Some(expense) = schema::expense(&value) {
+            self.failures += 1;
+            let message = format!("the schema may take too long: {expense}");
+            let hint = Some("write what the alternatives share once".to_owned());
+            report.add(Code::ExpensiveRule, &at.key("schema"), At::Value, message, hint);
+        }
+        match Schema::compile(&value, Options::default()) {
+            Ok(compiled) => {
+                self.bytes += compiled.pattern_bytes();
+                let mut patterns: Vec<_> = compiled.patterns().collect();
+                patterns.retain(|(_, matcher)| matcher.backtracks());
+                patterns.sort_unstable_by_key(|(text, _)| *text);
+                for (text, matcher) in patterns {
+                    let name = format!("the pattern `{text}`");
+                    self.probe(matcher, text, &name, &at.key("schema"), report);
                 }
             }
-            RuleKind::Contains { .. } | RuleKind::Length { .. } => {}
+            Err(error) => {
+                self.failures += 1;
+                // What was compiled before it failed is not known.
+                self.bytes += schema::PATTERNS_BYTES_MAX
+                    .min(schema::pattern_texts(&value).len() * COMPILED_BYTES_MAX);
+                let place = format!("{at}/schema{}", error.pointer);
+                let message = format!("the schema cannot be compiled: {error}");
+                let hint =
+                    Some("keep the schema self-contained, and its patterns small".to_owned());
+                report.add(Code::BadSchema, &place, At::Value, message, hint);
+            }
         }
     }
 }

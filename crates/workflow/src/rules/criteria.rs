@@ -27,10 +27,10 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
 }
 
 /// Calls `visit` with every check, compositions before their members.
-pub(super) fn each_check(
-    criteria: &Criteria,
+pub(super) fn each_check<'w>(
+    criteria: &'w Criteria,
     pointer: &Pointer<'_>,
-    visit: &mut dyn FnMut(&Check, &Pointer<'_>),
+    visit: &mut dyn FnMut(&'w Check, &Pointer<'_>),
 ) {
     match criteria {
         Criteria::One(check) => walk(check, pointer, visit),
@@ -42,7 +42,11 @@ pub(super) fn each_check(
     }
 }
 
-fn walk(check: &Check, pointer: &Pointer<'_>, visit: &mut dyn FnMut(&Check, &Pointer<'_>)) {
+fn walk<'w>(
+    check: &'w Check,
+    pointer: &Pointer<'_>,
+    visit: &mut dyn FnMut(&'w Check, &Pointer<'_>),
+) {
     visit(check, pointer);
     let Check::Composition(parts) = check else {
         return;
@@ -61,7 +65,11 @@ fn walk(check: &Check, pointer: &Pointer<'_>, visit: &mut dyn FnMut(&Check, &Poi
 }
 
 fn check_rule(rule: &Rule, pointer: &Pointer<'_>, report: &mut Report) {
-    super::limits::text(&rule.message, usize::MAX, &pointer.key("message"), report);
+    if rule.message.is_empty() {
+        let message = "the message is empty, so agents read a generated one".to_owned();
+        let hint = Some("say what the agent should read when the rule fails".to_owned());
+        report.add(Code::EmptyMessage, &pointer.key("message"), At::Value, message, hint);
+    }
     match &rule.kind {
         RuleKind::Contains { value } => {
             if value.is_empty() {

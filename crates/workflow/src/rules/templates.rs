@@ -1,175 +1,179 @@
-//! Slots in texts: what stands in them can be filled, and something sets it. An agent learns about a
-//! variable from the texts that it reads, so a variable counts as set when a loop in scope binds
-//! it, a condition or a loop reads it, or some text mentions its name outside of a slot.
+//! Slots in texts: what stands in them can be filled, and something sets it. Where variables are declared, a
+//! slot names one of them. Otherwise an agent learns about a variable from the texts that it reads, so a
+//! variable counts as set when a loop in scope binds it, a condition or a loop reads it, or some text mentions
+//! its name outside of a slot.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
 use super::Report;
-use crate::definition::{Confirmation, Count, LoopKind, PlainStep, Step, Workflow};
+use super::scope::{self, Scope};
+use crate::definition::{Confirmation, Count, LoopKind, Step, Workflow};
 use crate::finding::{Code, Severity};
 use crate::nearest::nearest;
 use crate::pointer::Pointer;
-use crate::template::{Piece, pieces, slot};
+use crate::template::{Piece, output_reference, pieces, reference_candidates, slot};
 
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
-    let mut slots = Vec::new();
-    let list = Pointer::Root.key("steps");
-    for (top, step) in workflow.steps.iter().enumerate() {
-        collect(step, top, &list.index(top), &mut Vec::new(), &mut slots);
+    let known = Known {
+        workflow,
+        variables: LazyCell::new(|| known_variables(workflow).collect()),
+        // Most variables are bound or read somewhere: the words of all texts are seldom needed.
+        words: LazyCell::new(|| words(workflow)),
+    };
+    scope::each_step(workflow, &mut |step, pointer, scope| {
+        each_text(step, pointer, &mut |text, at| {
+            let mut seen = HashSet::new();
+            for piece in pieces(text) {
+                if let Piece::Slot { inner, whole } = piece
+                    && seen.insert(inner)
+                {
+                    check_slot(inner, whole, at, scope, &known, report);
+                }
+            }
+        });
+    });
+}
+
+/// Calls `visit` with every text of a step that has slots.
+pub(super) fn each_text<'w>(
+    step: &'w Step,
+    pointer: &Pointer<'_>,
+    visit: &mut dyn FnMut(&'w str, &Pointer<'_>),
+) {
+    let mut visit = |text: &'w str, at: &Pointer<'_>| {
+        if text.contains("{{") {
+            visit(text, at);
+        }
+    };
+    visit(step.title(), &pointer.key("title"));
+    let Step::Plain(step) = step else { return };
+    visit(&step.prompt, &pointer.key("prompt"));
+    if let Some(role) = &step.agent_role {
+        visit(role, &pointer.key("agentRole"));
     }
-    if slots.is_empty() {
+    let list = pointer.key("guidance");
+    for (index, text) in step.guidance.iter().enumerate() {
+        visit(text, &list.index(index));
+    }
+}
+
+struct Known<'w, V, W> {
+    workflow: &'w Workflow,
+    variables: LazyCell<BTreeSet<&'w str>, V>,
+    words: LazyCell<HashSet<&'w str>, W>,
+}
+
+fn check_slot<'w>(
+    inner: &str,
+    whole: &str,
+    at: &Pointer<'_>,
+    scope: &Scope<'w, '_>,
+    known: &Known<'w, impl FnOnce() -> BTreeSet<&'w str>, impl FnOnce() -> HashSet<&'w str>>,
+    report: &mut Report,
+) {
+    let pointer = at.to_string();
+    let Some(slot) = slot(inner) else {
+        let message = format!("`{whole}` cannot be filled");
+        let hint = Some("write a variable, a dotted path, or a variable plus a number".to_owned());
+        return report.add_part(Code::BadTemplate, &pointer, whole, message, hint);
+    };
+    if check_reference(slot.name, whole, &pointer, known.workflow, report) {
         return;
     }
-    let variables: BTreeSet<&str> = known_variables(workflow).collect();
-    let runners = LazyCell::new(|| Runners::new(workflow));
-    // Most variables are bound or read somewhere: the words of all texts are seldom needed.
-    let words = LazyCell::new(|| words(workflow));
-    for found in slots {
-        let Some(slot) = slot(found.inner) else {
-            let message = format!("`{}` cannot be filled", found.whole);
-            let hint =
-                Some("write a variable, a dotted path, or a variable plus a number".to_owned());
-            report.add_part(Code::BadTemplate, &found.pointer, found.whole, message, hint);
-            continue;
-        };
-        let head = slot.name.split('.').next().unwrap_or(slot.name);
-        let is_set = |name: &str| {
-            let is_known = variables.contains(name) || words.contains(name);
-            is_known || found.bound.contains(&name) || runners.bound(found.top).any(|it| it == name)
-        };
-        // In a mended definition, what sets the variable may have been mended away.
-        if report.was_written(head) {
-            continue;
-        }
-        if report.is_full(Severity::Warning) {
-            report.cut(Severity::Warning);
-            continue;
-        }
-        if is_set(head) || is_set(slot.name) {
-            continue;
-        }
-        let message = format!("nothing sets the variable `{head}`");
-        let names = found.bound.iter().chain(&variables).copied().chain(runners.bound(found.top));
-        let hint = match nearest(head, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("tell the agent in an earlier prompt to set `{head}` in the context"),
-        };
-        report.add_part(Code::UnsetVariable, &found.pointer, found.whole, message, Some(hint));
+    let head = slot.name.split('.').next().unwrap_or(slot.name);
+    if scope.binds(head) {
+        return;
     }
+    let is_set = |name: &str| known.variables.contains(name) || known.words.contains(name);
+    if head == "steps"
+        && !report.is_full(Severity::Warning)
+        && (!known.workflow.variables.is_empty() || !known.variables.contains(head))
+    {
+        let message = format!("`{whole}` does not refer to an output");
+        let hint = Some(reference_hint(slot.name, known.workflow));
+        return report.add_part(Code::BadTemplate, &pointer, whole, message, hint);
+    }
+    let declared = &known.workflow.variables;
+    if !declared.is_empty() {
+        if declared.get(head).is_none() {
+            let (message, hint) = super::variables::undeclared(known.workflow, head, scope);
+            report.add_part(Code::UndeclaredVariable, &pointer, whole, message, Some(hint));
+        }
+        return;
+    }
+    // In a mended definition, what sets the variable may have been mended away.
+    if report.was_written(head) {
+        return;
+    }
+    if report.is_full(Severity::Warning) {
+        return report.cut(Severity::Warning);
+    }
+    if is_set(head) || is_set(slot.name) {
+        return;
+    }
+    let message = format!("nothing sets the variable `{head}`");
+    let names = scope.names().chain(known.variables.iter().copied());
+    let hint = match nearest(head, names) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("tell the agent in an earlier prompt to set `{head}` in the context"),
+    };
+    report.add_part(Code::UnsetVariable, &pointer, whole, message, Some(hint));
 }
 
-struct Found<'w> {
-    inner: &'w str,
-    /// The slot with its braces.
-    whole: &'w str,
-    pointer: String,
-    /// The step at the top level in which it stands.
-    top: usize,
-    /// The variables that the loops bind in which it is written.
-    bound: Vec<&'w str>,
+/// Whether a slot is written as a reference to an output. Reports one to a step that does not exist.
+fn check_reference(
+    name: &str,
+    whole: &str,
+    pointer: &str,
+    workflow: &Workflow,
+    report: &mut Report,
+) -> bool {
+    let Some(meant) = reference_candidates(name).last() else { return false };
+    if output_reference(workflow, name).is_some() || report.was_written(meant.step) {
+        return true;
+    }
+    if report.is_full(Severity::Error) {
+        report.leave_out_error();
+        return true;
+    }
+    let step = meant.step;
+    let (message, hint) = match workflow.step(step) {
+        Some(_) => {
+            let message = format!("the loop `{step}` has no output itself");
+            (message, "refer to a step of its body".to_owned())
+        }
+        None => {
+            let hint = match nearest_step(step, workflow) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "name a step of this workflow".to_owned(),
+            };
+            (format!("there is no step `{step}`"), hint)
+        }
+    };
+    report.add_part(Code::UnknownOutput, pointer, whole, message, Some(hint));
+    true
 }
 
-/// A step that is a loop's body by name sees what that loop binds, what the loops around it bind, and
-/// so on, wherever that loop is itself run by name.
-struct Runners<'w> {
-    /// For each step at the top level: who runs it by name, and what is bound on the way there.
-    of: Vec<Vec<(usize, Vec<&'w str>)>>,
-}
-
-impl<'w> Runners<'w> {
-    fn new(workflow: &'w Workflow) -> Self {
-        let indexed = workflow.steps.iter().enumerate();
-        let tops: HashMap<&str, usize> = indexed.map(|(top, step)| (step.id(), top)).collect();
-        let mut runners = Self { of: vec![Vec::new(); workflow.steps.len()] };
-        for (top, step) in workflow.steps.iter().enumerate() {
-            runners.add(step, top, &tops, &mut Vec::new());
-        }
-        runners
-    }
-
-    fn add(
-        &mut self,
-        step: &'w Step,
-        top: usize,
-        tops: &HashMap<&str, usize>,
-        bound: &mut Vec<&'w str>,
-    ) {
-        let Step::Loop(outer) = step else {
-            return;
-        };
-        let depth = bound.len();
-        bound.extend(outer.r#loop.variables());
-        if let Some(&body) = step.named_body().and_then(|name| tops.get(name)) {
-            self.of[body].push((top, bound.clone()));
-        }
-        for inner in step.inline_body() {
-            self.add(inner, top, tops, bound);
-        }
-        bound.truncate(depth);
-    }
-
-    /// The variables that are bound where this step at the top level runs.
-    fn bound(&self, top: usize) -> impl Iterator<Item = &'w str> {
-        let mut seen = HashSet::from([top]);
-        let mut open = vec![top];
-        let ways = std::iter::from_fn(move || {
-            let ways = &self.of[open.pop()?];
-            open.extend(ways.iter().map(|(top, _)| *top).filter(|top| seen.insert(*top)));
-            Some(ways)
-        });
-        ways.flatten().flat_map(|(_, bound)| bound.iter().copied())
-    }
-}
-
-fn collect<'w>(
-    step: &'w Step,
-    top: usize,
-    pointer: &Pointer<'_>,
-    bound: &mut Vec<&'w str>,
-    slots: &mut Vec<Found<'w>>,
-) {
+/// What the author of a malformed reference most likely means.
+fn reference_hint(name: &str, workflow: &Workflow) -> String {
+    let step = name.split('.').nth(1).and_then(|step| nearest_step(step, workflow));
     match step {
-        Step::Plain(plain) => in_step(plain, top, pointer, bound, slots),
-        Step::Loop(outer) => {
-            let depth = bound.len();
-            bound.extend(outer.r#loop.variables());
-            let list = pointer.key("body");
-            for (index, inner) in step.inline_body().iter().enumerate() {
-                collect(inner, top, &list.index(index), bound, slots);
-            }
-            bound.truncate(depth);
-        }
+        Some(step) => format!("did you mean `{{{{steps.{step}.output}}}}`?"),
+        None => "write `{{steps.ID.output}}`, with the id of an earlier step".to_owned(),
     }
 }
 
-fn in_step<'w>(
-    step: &'w PlainStep,
-    top: usize,
-    pointer: &Pointer<'_>,
-    bound: &[&'w str],
-    slots: &mut Vec<Found<'w>>,
-) {
-    let list = pointer.key("guidance");
-    let single = [("prompt", Some(&step.prompt)), ("agentRole", step.agent_role.as_ref())];
-    let single = single.iter().filter_map(|(name, text)| Some((pointer.key(name), (*text)?)));
-    let guidance = step.guidance.iter().enumerate().map(|(index, text)| (list.index(index), text));
-    for (at, text) in single.chain(guidance) {
-        if !text.contains("{{") {
-            continue;
+fn nearest_step<'w>(id: &str, workflow: &'w Workflow) -> Option<&'w str> {
+    let mut ids = Vec::new();
+    workflow.each_step(&mut |step| {
+        if let Step::Plain(step) = step {
+            ids.push(&*step.id);
         }
-        let mut seen = HashSet::new();
-        for piece in pieces(text) {
-            if let Piece::Slot { inner, whole } = piece
-                && seen.insert(inner)
-            {
-                let (pointer, bound) = (at.to_string(), bound.to_vec());
-                slots.push(Found { inner, whole, pointer, top, bound });
-            }
-        }
-    }
+    });
+    nearest(id, ids)
 }
 
 /// Every word of every text, outside of slots, and what a loop binds for a body that is not there:
@@ -230,7 +234,7 @@ fn is_inner(letter: char) -> bool {
 /// Adds the words that name a variable: those in quotes or backticks, those that are given a value, those
 /// that are no plain words at all, and every word of a text that speaks of the context. That a prompt
 /// mentions "the module" sets no `module`.
-fn add_words<'w>(text: &'w str, known: &mut HashSet<&'w str>) {
+pub(crate) fn add_words<'w>(text: &'w str, known: &mut HashSet<&'w str>) {
     let tells = text.contains("context") || text.contains("variable");
     for piece in pieces(text) {
         let Piece::Text(text) = piece else {

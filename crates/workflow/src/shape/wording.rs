@@ -24,6 +24,7 @@ pub(super) fn owner(shape: &str) -> &'static str {
         "LoopStep" => "the loop step",
         "Loop" => "the loop",
         "Step" => "the step",
+        "Declaration" => "the declaration",
         _ => "this",
     }
 }

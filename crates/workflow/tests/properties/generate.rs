@@ -1,11 +1,14 @@
 //! Values, conditions, contexts and whole definitions, made up.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use workflow::Condition;
+use workflow::template::{Piece, pieces, slot};
 
 /// Few enough that comparisons meet, and of every kind.
 pub(crate) fn pool() -> Vec<Value> {
@@ -250,8 +253,86 @@ fn step() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A definition without errors.
+/// A definition without errors, which declares its variables or does not.
 pub(crate) fn definition() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        2 => undeclared_definition(),
+        1 => (undeclared_definition(), vec((variable_name(), declaration()), 0..3), any::<bool>())
+            .prop_map(|(definition, extra, optional)| declared(definition, extra, optional)),
+    ]
+}
+
+fn variable_name() -> impl Strategy<Value = &'static str> {
+    select(vec!["extra", "_under", "camelCase2", "A"])
+}
+
+fn declaration() -> impl Strategy<Value = Value> {
+    let kind = prop_oneof![
+        select(vec!["boolean", "string", "number", "integer", "list", "object"])
+            .prop_map(|name| json!({"type": name})),
+        vec(text(), 1..3).prop_map(|values| json!({"type": "string", "values": values})),
+        vec(number(), 1..3).prop_map(|values| json!({"type": "number", "values": values})),
+        select(vec!["boolean", "string", "integer"])
+            .prop_map(|items| json!({"type": "list", "items": items})),
+        Just(json!({"schema": {"type": ["number", "null"]}})),
+        Just(json!({"schema": {}})),
+    ];
+    (kind, option::of(text())).prop_map(|(mut declaration, description)| {
+        put(&mut declaration, "description", description);
+        declaration
+    })
+}
+
+/// The definition with a declaration of every variable that it uses, reported by a first step.
+fn declared(mut definition: Value, extra: Vec<(&str, Value)>, is_optional: bool) -> Value {
+    let mut names = BTreeSet::new();
+    rename_variables(&mut definition, &mut names);
+    let mut variables: Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({"schema": {}}))).collect();
+    let mut reports: Vec<String> = names.into_iter().collect();
+    for (name, declaration) in extra {
+        if variables.insert(name.to_owned(), declaration).is_none() {
+            reports.push(format!("{name}{}", if is_optional { "?" } else { "" }));
+        }
+    }
+    if let Some(steps) = definition["steps"].as_array_mut() {
+        let first = json!({"id": "first-step", "title": "T", "prompt": "P", "reports": reports});
+        steps.insert(0, first);
+    }
+    definition["variables"] = variables.into();
+    definition
+}
+
+/// Collects every variable that a definition uses, and gives those another name that cannot be declared.
+fn rename_variables(value: &mut Value, names: &mut BTreeSet<String>) {
+    let head = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                match value {
+                    Value::String(name) if ["var", "count", "items"].contains(&&**field) => {
+                        *name = name.replace(' ', "_");
+                        names.insert(head(name));
+                    }
+                    other => rename_variables(other, names),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename_variables(item, names)),
+        Value::String(text) => {
+            for piece in pieces(text) {
+                if let Piece::Slot { inner, .. } = piece
+                    && let Some(slot) = slot(inner)
+                {
+                    names.insert(head(slot.name));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn undeclared_definition() -> impl Strategy<Value = Value> {
     let versions = select(vec!["0.0.1", "1.2.3-rc.1+b.5", "10.20.30"]);
     (
         (text(), text(), versions, option::of(text())),

@@ -28,8 +28,10 @@ fn is_expressible(code: Code) -> bool {
         Syntax | Encoding | ByteOrderMark | TooLarge | TooDeep | TooManyValues | DuplicateKey
         | NewerServer | DuplicateStep | UnknownBody | Endless | NeverRuns | NoEffectOnLoop
         | CutShort | LengthRange | BadPattern | InlineFlags | BadSchema | NothingChecked
-        | NoEffectOnRule | ExpensiveRule | UnsetVariable | BadTemplate | LongText | Unreadable
-        | LinkOut | TooManyFiles => false,
+        | NoEffectOnRule | ExpensiveRule | UnsetVariable | BadTemplate | UndeclaredVariable
+        | UnreportedVariable | ImpossibleValue | GateMayVanish | UnreportedGate
+        | BadDeclaration | UnknownOutput | OutputMayBeMissing | ReservedName | EmptyMessage
+        | LongText | Unreadable | LinkOut | TooManyFiles => false,
     }
 }
 
@@ -130,6 +132,9 @@ fn field() -> impl Strategy<Value = &'static str> {
         "itemVar",
         "$schema",
         "category",
+        "variables",
+        "reports",
+        "values",
         "~/",
     ])
 }
@@ -187,6 +192,11 @@ fn replacement() -> impl Strategy<Value = Value> {
         json!({"or": {}, "x": 1}),
         json!({"type": "while", "maxIterations": 1}),
         json!({"type": "length", "message": "b"}),
+        json!({"type": "boolean"}),
+        json!({"type": "list", "items": "string"}),
+        json!({"size": {"type": "string", "values": []}}),
+        json!({"a b": {"schema": {}}}),
+        json!(["size", "size?"]),
     ])
 }
 
