@@ -15,10 +15,9 @@ use crate::decide::check_bytes;
 use crate::guidance::applies;
 use crate::loops::{LoopState, body};
 use crate::refusal::Refusal;
+use crate::reports::check_session_names;
 
-const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output accordingly.";
-
-/// The answer: exactly what the `workflow_validate` tool returns.
+/// Whether an output is accepted, and if not, why and what to change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     pub valid: bool,
@@ -64,25 +63,51 @@ impl Checker {
         workflow: &Workflow,
         step: &str,
         output: &str,
-        context: &Context,
+        context: Option<&Context>,
         budget: &Budget,
     ) -> Result<Verdict, Refusal> {
         if output.len() > INPUT_BYTES_MAX {
             return Err(Refusal::TooLarge { what: "an output", limit: INPUT_BYTES_MAX });
         }
+        let none = Context::new();
+        let (reported, context) = (context, context.unwrap_or(&none));
         check_bytes(context, INPUT_BYTES_MAX)?;
+        if workflow.uses_reserved_names() {
+            check_session_names(context)?;
+        }
         let state = LoopState::of(workflow, context, budget)?;
         let found = workflow.step(step).ok_or_else(|| Refusal::step_not_found(workflow, step))?;
         let variables = variables_at(workflow, step, &state, context, budget)?;
         match found {
-            Step::Plain(found) => self.judge(found, output, &variables),
+            Step::Plain(found) => self.judge(workflow, found, output, reported, &variables),
             // A loop has no output of its own, and so nothing to check it for.
             Step::Loop(_) => Ok(not_blank(output)),
         }
     }
 
-    /// The same, for a step that is known and what it sees.
+    /// Judges an output, and what is reported with it if anything is.
     pub(crate) fn judge(
+        &self,
+        workflow: &Workflow,
+        step: &PlainStep,
+        output: &str,
+        reported: Option<&Context>,
+        variables: &Variables<'_, '_>,
+    ) -> Result<Verdict, Refusal> {
+        let mut verdict = self.judge_output(step, output, variables)?;
+        if let Some(reported) = reported.filter(|_| !workflow.variables.is_empty()) {
+            let issues = self.check_reports(workflow, step, reported, variables.budget())?;
+            verdict.valid &= issues.is_empty();
+            verdict.issues.extend(issues);
+        }
+        Ok(verdict)
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    fn judge_output(
         &self,
         step: &PlainStep,
         output: &str,
@@ -127,7 +152,7 @@ impl Checker {
         for rule in culprits {
             add_once(&mut issues, rule.message.to_string());
         }
-        let mut suggestions = vec![FIRST_SUGGESTION.to_owned()];
+        let mut suggestions = Vec::new();
         let way = self
             .way(&whole, true, output)
             .map_err(Refusal::exhausted(&step.id, "saying what to change under the rules"))?;
@@ -342,10 +367,7 @@ fn not_blank(output: &str) -> Verdict {
     Verdict {
         valid: false,
         issues: vec!["The output is empty".to_owned()],
-        suggestions: vec![
-            FIRST_SUGGESTION.to_owned(),
-            "Say what was done and what came of it.".to_owned(),
-        ],
+        suggestions: vec!["Say what was done and what came of it.".to_owned()],
     }
 }
 

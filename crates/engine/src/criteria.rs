@@ -2,7 +2,8 @@
 //! have passed, or should not have.
 
 use budget::{Budget, Exhausted};
-use workflow::criteria::RuleKind;
+use serde_json::Value;
+use workflow::criteria::{Embedded, RuleKind};
 
 use crate::compiled::Compiled;
 
@@ -49,6 +50,16 @@ pub(crate) fn passes(
         RuleKind::Regex { pattern, flags } => regex::passes(pattern, flags, output, compiled),
         RuleKind::Schema { schema } => schema::passes(schema, output, compiled),
     }
+}
+
+/// Where a value is not valid under a schema; empty if it is.
+pub(crate) fn schema_errors(
+    schema: &Embedded,
+    value: &Value,
+    budget: &Budget,
+    compiled: &Compiled,
+) -> Result<Vec<String>, Unusable> {
+    schema::value_errors(schema, value, budget, compiled)
 }
 
 /// A rule by its type, and its pattern where it has one.

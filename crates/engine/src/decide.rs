@@ -1,6 +1,8 @@
 //! What a command comes to: an event, or a refusal. Nothing is done here; whoever asks stores the event and
 //! folds it into the state.
 
+use std::collections::BTreeMap;
+
 use budget::Budget;
 use workflow::{Context, Workflow};
 
@@ -10,6 +12,7 @@ use crate::event::{Channel, Decision, Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
 use crate::next::{Found, Ids, Keeper, Running, find, is_confirmed, named_bodies};
 use crate::refusal::Refusal;
+use crate::reports::check_session_names;
 use crate::rules::Rules;
 use crate::state::{Pending, State};
 
@@ -30,7 +33,7 @@ pub fn decide(
 ) -> Result<Option<Event>, Refusal> {
     match (command, state) {
         (Command::Start { goal, context, strict, rules }, None) => {
-            start(workflow, goal, context, strict, rules, budget).map(Some)
+            start(workflow, checker, goal, context, strict, rules, budget).map(Some)
         }
         (Command::Fork { from, state: then }, None) => {
             check_reason(from.reason.as_deref())?;
@@ -39,10 +42,12 @@ pub fn decide(
                 workflow_id: then.workflow_id.clone(),
                 goal: then.goal.clone(),
                 context: then.context.clone(),
-                forked_from: Some(from),
+                forked_from: Some(from.clone()),
                 gated: then.gated.clone(),
                 strict: then.strict,
                 imported: then.imported.clone(),
+                references_outputs: then.references_outputs,
+                outputs: then.outputs_from(&from.session),
                 place: whole_place(then),
             }))
         }
@@ -70,7 +75,8 @@ pub fn decide(
             check_revision(state, revision)?;
             check_reason(Some(&reason))?;
             let (context, place) = (then.context.clone(), whole_place(then));
-            Ok(Some(Event::Rewound { reason, version, context, place }))
+            let outputs = then.outputs.clone();
+            Ok(Some(Event::Rewound { reason, version, context, outputs, place }))
         }
         (Command::Start { .. } | Command::Fork { .. }, Some(_)) => {
             Err(Refusal::BadState { details: "the session has begun already".to_owned() })
@@ -130,6 +136,7 @@ pub fn check_state(workflow: &Workflow, state: &State, budget: &Budget) -> Resul
 
 fn start(
     workflow: &Workflow,
+    checker: &Checker,
     goal: Option<String>,
     context: Context,
     strict: bool,
@@ -137,6 +144,11 @@ fn start(
     budget: &Budget,
 ) -> Result<Event, Refusal> {
     check_context(&context)?;
+    let references_outputs = workflow.uses_reserved_names();
+    if references_outputs {
+        check_session_names(&context)?;
+    }
+    checker.check_context(workflow, &context, budget)?;
     let none = Ids::new::<String>(&[]);
     let keeper = Keeper::Session(rules);
     let first = find(workflow, &none, LoopState::default(), &context, keeper, budget)?;
@@ -151,6 +163,8 @@ fn start(
         gated: Vec::new(),
         strict,
         imported: None,
+        references_outputs,
+        outputs: BTreeMap::new(),
         place,
     })
 }
@@ -192,11 +206,15 @@ fn advance(
     }
     let context = merged(state, &submission);
     check_context(&context)?;
+    if state.references_outputs {
+        check_session_names(&context)?;
+    }
     let now = current(workflow, state, budget)?;
     let Submission { step, output, .. } = &submission;
     let Some(plain) = now.step else { return Err(Refusal::step_not_found(workflow, step)) };
     let variables = variables_at(workflow, step, &now.state, &context, budget)?;
-    let verdict = checker.judge(plain, output, &variables)?;
+    let reported = Some(&submission.context);
+    let verdict = checker.judge(workflow, plain, output, reported, &variables)?;
     if !verdict.valid {
         let (issues, suggestions) = (verdict.issues, verdict.suggestions);
         return Ok(Some(Event::Returned { submission, issues, suggestions }));

@@ -2,6 +2,9 @@
 //! ever, so a field is only ever added, and has a default then. An event holds what was decided and not only
 //! what was asked, so that a log means the same whatever later versions would decide.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use workflow::Context;
 
@@ -33,6 +36,12 @@ pub enum Event {
         /// The import that the original of a copy came from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         imported: Option<ImportOrigin>,
+        /// Texts of the workflow refer to outputs of earlier steps.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        references_outputs: bool,
+        /// Where the outputs are that a copy continues with.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        outputs: BTreeMap<Arc<str>, OutputLocation>,
         place: Place,
     },
     /// The output was good, and no person had to confirm it.
@@ -51,6 +60,9 @@ pub enum Event {
         /// Everything after this version is superseded.
         version: u64,
         context: Context,
+        /// Where the accepted outputs were at that version.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        outputs: BTreeMap<Arc<str>, OutputLocation>,
         place: Place,
     },
     /// A person has approved the loops that begin with the current step: it is handed out.
@@ -60,6 +72,15 @@ pub enum Event {
     /// Everything before this event was read from a file. The engine has decided it anew; people's decisions and the
     /// beginning of a copy are taken from the file as they are.
     Imported { origin: ImportOrigin },
+}
+
+/// The event that holds an accepted output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLocation {
+    /// The session whose log has it, if it is the one that this was copied from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Arc<str>>,
+    pub version: u64,
 }
 
 /// What an agent hands in for a step.

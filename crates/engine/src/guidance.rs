@@ -5,18 +5,19 @@ use std::collections::HashSet;
 
 use budget::Exhausted;
 use serde::Serialize;
-use workflow::Variables;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
 use workflow::definition::LoopStep;
 use workflow::template::fill;
+use workflow::{Variables, Workflow};
 
 use crate::next::{End, Found, Keeper, Note, Running, What, is_confirmed};
 use crate::refusal::Refusal;
+use crate::reports::report_lines;
 
 /// The room that a prompt begins with.
 const PROMPT_BYTES: usize = 2048;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guidance<'a> {
     pub prompt: String,
@@ -27,9 +28,44 @@ pub struct Guidance<'a> {
     pub validation_criteria: Vec<&'a str>,
 }
 
-pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal> {
+/// How much of a workflow's own guidance an answer carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Preconditions, questions for the user and advice: at the beginning, and for an agent that has lost it.
+    Full,
+    /// One line that says where it is.
+    Reminder,
+}
+
+/// What a workflow says before its first step; empty if it says nothing.
+pub(crate) fn opening(workflow: &Workflow) -> String {
+    let mut prompt = Prompt::default();
+    for (heading, texts) in [
+        ("Before you start, make sure that:", &workflow.preconditions),
+        ("Ask your user first, unless it is settled:", &workflow.clarification_prompts),
+        ("Throughout the workflow:", &workflow.meta_guidance),
+    ] {
+        if !texts.is_empty() {
+            prompt.paragraph(heading);
+            texts.iter().for_each(|text| prompt.item(0, text));
+        }
+    }
+    prompt.text
+}
+
+pub(crate) fn compose<'a>(
+    workflow: &'a Workflow,
+    found: &Found<'a, '_>,
+    detail: Opening,
+) -> Result<Guidance<'a>, Refusal> {
     // Few prompts are longer, and growing costs more than a little too much room.
     let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: HashSet::new() };
+    if found.keeper == Keeper::Agent && detail == Opening::Full {
+        let opening = opening(workflow);
+        if !opening.is_empty() {
+            prompt.paragraph(&opening);
+        }
+    }
     for note in &found.notes {
         prompt.paragraph(&describe(note, found.keeper));
     }
@@ -46,7 +82,8 @@ pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal
     let in_prompt = || Refusal::exhausted(&step.id, "the prompt");
     let in_rules = || Refusal::exhausted(&step.id, "a condition of the rules");
     for running in &found.running {
-        prompt.paragraph(&iteration(running));
+        let title = fill(&running.step.title, variables).map_err(in_prompt())?;
+        prompt.paragraph(&iteration(running, &title));
     }
     if let Some(role) = &step.agent_role {
         prompt.paragraph(&fill(role, variables).map_err(in_prompt())?);
@@ -78,6 +115,14 @@ pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal
             prompt.check(check, variables, Sense::Wanted, 0).map_err(in_rules())?;
         }
     }
+    let reports = report_lines(workflow, step);
+    if !reports.is_empty() {
+        prompt.paragraph(match workflow.variables.is_empty() {
+            true => "Report in `context` what later steps use:",
+            false => "Report in `context`:",
+        });
+        reports.iter().for_each(|line| prompt.item(0, line));
+    }
     let mut requires_confirmation = false;
     for running in found.running.iter().filter(|running| running.confirms) {
         let id = &running.step.id;
@@ -107,6 +152,12 @@ pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal
             step.id
         ));
     }
+    if detail == Opening::Reminder && !workflow.meta_guidance.is_empty() {
+        prompt.paragraph(match found.keeper {
+            Keeper::Agent => "The advice given with the first step still holds.",
+            Keeper::Session(_) => "The workflow's advice still holds (see workflow_status).",
+        });
+    }
     Ok(Guidance {
         prompt: prompt.text,
         model_hint: step.model_hint.as_deref(),
@@ -115,8 +166,8 @@ pub(crate) fn compose<'a>(found: &Found<'a, '_>) -> Result<Guidance<'a>, Refusal
     })
 }
 
-fn iteration(running: &Running<'_>) -> String {
-    let LoopStep { id, title, r#loop, .. } = running.step;
+fn iteration(running: &Running<'_>, title: &str) -> String {
+    let LoopStep { id, r#loop, .. } = running.step;
     let bound = r#loop.max_iterations;
     let of = match running.total {
         Some(total) if total <= bound => format!("of {total}"),
@@ -190,6 +241,7 @@ enum Sense {
     Unwanted,
 }
 
+#[derive(Default)]
 struct Prompt<'a> {
     text: String,
     /// The messages that stand in the innermost list already.
@@ -221,7 +273,7 @@ impl<'a> Prompt<'a> {
         depth: usize,
     ) -> Result<(), Exhausted> {
         let parts = match check {
-            Check::Rule(rule) => return self.rule(rule, variables, depth),
+            Check::Rule(rule) => return self.rule(rule, variables, sense, depth),
             Check::Composition(parts) => parts,
         };
         for part in parts {
@@ -268,13 +320,31 @@ impl<'a> Prompt<'a> {
         &mut self,
         rule: &'a Rule,
         variables: &Variables<'_, '_>,
+        sense: Sense,
         depth: usize,
     ) -> Result<(), Exhausted> {
-        if applies(rule, variables)? && self.listed.insert(&rule.message) {
-            self.item(depth, &rule.message);
+        if !applies(rule, variables)? || !self.listed.insert(&rule.message) {
+            return Ok(());
+        }
+        match rule.limit().filter(|_| sense == Sense::Wanted) {
+            Some(limit) if !names_numbers(&rule.message, &limit) => {
+                self.item(depth, &format!("{} ({limit})", rule.message));
+            }
+            _ => self.item(depth, &rule.message),
         }
         Ok(())
     }
+}
+
+/// Whether a message says every number of a limit itself.
+fn names_numbers(message: &str, limit: &str) -> bool {
+    let numbers = |text: &str| -> Vec<String> {
+        let parts = text.split(|letter: char| !letter.is_ascii_digit());
+        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    // As people write them: 1,000.
+    let written = numbers(&message.replace([',', '_', '\u{202f}'], ""));
+    numbers(limit).iter().all(|number| written.contains(number))
 }
 
 fn has_applicable(check: &Check, variables: &Variables<'_, '_>) -> Result<bool, Exhausted> {

@@ -13,6 +13,7 @@ mod guidance;
 mod loops;
 mod next;
 mod refusal;
+mod reports;
 mod rules;
 mod state;
 mod view;
@@ -21,11 +22,14 @@ pub use budget::{Budget, Exhausted, INPUT_BYTES_MAX};
 pub use check::{Checker, Verdict};
 pub use command::Command;
 pub use decide::{CONTEXT_BYTES_MAX, OUTPUT_BYTES_MAX, REASON_BYTES_MAX, check_state, decide};
-pub use event::{Channel, Decision, Event, ImportOrigin, Origin, Place, Submission};
-pub use guidance::Guidance;
+pub use event::{
+    Channel, Decision, Event, ImportOrigin, Origin, OutputLocation, Place, Submission,
+};
+pub use guidance::{Guidance, Opening};
 pub use loops::{LoopProgress, LoopState};
 pub use next::{Next, Progress, SESSION_STEPS_MAX, StepView, next};
 pub use refusal::Refusal;
+pub use reports::near_misses;
 pub use rules::Rules;
 pub use state::{LoopGate, Pending, State};
-pub use view::{Rejection, View, Waiting, view};
+pub use view::{Rejection, VIEW_STEPS_MAX, View, Waiting, title, view};

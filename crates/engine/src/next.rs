@@ -2,6 +2,7 @@
 //! first step in file order that is not completed and whose condition holds now; a running loop is
 //! finished before what follows it.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -9,12 +10,14 @@ use budget::{Budget, INPUT_BYTES_MAX};
 use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::limits::LOOP_LEVELS_MAX;
+use workflow::template::fill;
 use workflow::{Condition, Context, Variables, Workflow};
 
 use crate::decide::check_bytes;
-use crate::guidance::{Guidance, compose};
+use crate::guidance::{Guidance, Opening, compose};
 use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside, in_progress};
 use crate::refusal::Refusal;
+use crate::reports::check_session_names;
 use crate::rules::Rules;
 
 /// How many iterations without an eligible step one answer looks through, over all loops.
@@ -49,7 +52,7 @@ pub struct Next<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct StepView<'a> {
     pub id: &'a str,
-    pub title: &'a str,
+    pub title: Cow<'a, str>,
     pub prompt: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask_for_files: Option<bool>,
@@ -69,7 +72,12 @@ pub fn next<'a, Id: AsRef<str>>(
     let completed = Ids::new(completed);
     check_ids(workflow, &completed, current)?;
     let state = LoopState::of(workflow, context, budget)?;
-    find(workflow, &completed, state, context, Keeper::Agent, budget)?.next()
+    if workflow.uses_reserved_names() {
+        check_session_names(context)?;
+    }
+    let is_beginning = completed.given.is_empty() && state.loops.is_empty();
+    let detail = if is_beginning { Opening::Full } else { Opening::Reminder };
+    find(workflow, &completed, state, context, Keeper::Agent, budget)?.next(workflow, detail)
 }
 
 /// Who keeps track of what is done, and so who has to be told about it.
@@ -138,11 +146,12 @@ pub(crate) struct Found<'a, 'b> {
 }
 
 impl<'a> Found<'a, '_> {
-    pub(crate) fn next(self) -> Result<Next<'a>, Refusal> {
-        let guidance = compose(&self)?;
+    pub(crate) fn next(self, workflow: &'a Workflow, detail: Opening) -> Result<Next<'a>, Refusal> {
+        let guidance = compose(workflow, &self, detail)?;
+        let view = self.step.map(|step| StepView::of(step, &self.variables)).transpose()?;
         let Self { step, state, .. } = self;
         Ok(Next {
-            step: step.map(StepView::of),
+            step: view,
             guidance,
             is_complete: step.is_none(),
             state: Some(state).filter(|state| !state.loops.is_empty()),
@@ -161,15 +170,16 @@ impl<'a> Found<'a, '_> {
 }
 
 impl<'a> StepView<'a> {
-    fn of(step: &'a PlainStep) -> Self {
-        Self {
+    fn of(step: &'a PlainStep, variables: &Variables<'_, '_>) -> Result<Self, Refusal> {
+        let title = fill(&step.title, variables);
+        Ok(Self {
             id: &step.id,
-            title: &step.title,
+            title: title.map_err(Refusal::exhausted(&step.id, "the title"))?,
             prompt: &step.prompt,
             ask_for_files: step.ask_for_files,
             require_confirmation: step.require_confirmation.as_ref(),
             run_condition: step.run_condition.as_ref(),
-        }
+        })
     }
 }
 

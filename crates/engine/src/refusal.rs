@@ -45,6 +45,9 @@ pub enum Refusal {
     /// A name that the session uses itself.
     #[error("`{variable}` is kept by the session and cannot be reported")]
     Reserved { variable: &'static str },
+    /// Declared variables with values that their declarations do not accept.
+    #[error("{}", issues.join("; "))]
+    BadVariables { issues: Vec<String> },
     /// The loop progress in the context does not fit the workflow, or is missing.
     #[error("{details}")]
     BadState { details: String },
@@ -79,6 +82,11 @@ impl Refusal {
         move |why| Self::Exhausted { step, what, why }
     }
 
+    /// Says which declared variable exhausted the budget.
+    pub(crate) fn exhausted_variable(name: &str) -> impl FnOnce(Exhausted) -> Self {
+        Self::exhausted(name, "the value of variable")
+    }
+
     /// What to try instead.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -104,7 +112,10 @@ impl Refusal {
             Self::LoopGate { .. } => {
                 Some("tell your user that it waits, and go on once it is decided".to_owned())
             }
-            Self::NotWaiting | Self::TooLarge { .. } | Self::Reserved { .. } => None,
+            Self::NotWaiting
+            | Self::TooLarge { .. }
+            | Self::Reserved { .. }
+            | Self::BadVariables { .. } => None,
             Self::BadState { .. } => {
                 Some("pass back the `state` of the last answer, as part of the context".to_owned())
             }

@@ -1,12 +1,13 @@
 //! Where a session stands: a fold of its events, and nothing else. It is small, and does not grow with the
 //! number of events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use workflow::Context;
 
-use crate::event::{Decision, Event, ImportOrigin, Place, Submission};
+use crate::event::{Decision, Event, ImportOrigin, OutputLocation, Place, Submission};
 use crate::loops::LoopState;
 use crate::rules::Rules;
 
@@ -42,6 +43,18 @@ pub struct State {
     /// What waits is decided with a token that may approve, and in no other way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Texts of the workflow refer to outputs of earlier steps, so their locations are kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub references_outputs: bool,
+    /// Where the last accepted output of each step is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<Arc<str>, OutputLocation>,
+    /// How many events led here: the version of the log. Counted if outputs are located.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    events: u64,
+    /// The event with the output that waits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    submitted_at: u64,
     /// The last import that the session, or the original of a copy, came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportOrigin>,
@@ -87,6 +100,9 @@ impl State {
     }
 
     pub fn apply(&mut self, event: &Event) {
+        if self.references_outputs {
+            self.events += 1;
+        }
         match event {
             Event::Started {
                 rules,
@@ -96,11 +112,16 @@ impl State {
                 gated,
                 strict,
                 imported,
+                references_outputs,
+                outputs,
                 place,
                 forked_from: _,
             } => {
                 *self = Self {
                     rules: *rules,
+                    references_outputs: *references_outputs,
+                    outputs: outputs.clone(),
+                    events: u64::from(*references_outputs),
                     imported: imported.clone(),
                     workflow_id: workflow_id.clone(),
                     goal: goal.clone(),
@@ -113,6 +134,7 @@ impl State {
             }
             Event::Accepted { submission, place } => {
                 self.learn(submission);
+                self.locate_output(&submission.step, self.events);
                 self.go_to(place);
                 self.revision += 1;
             }
@@ -126,17 +148,20 @@ impl State {
                     self.gated.push(submission.step.clone());
                 }
                 self.waiting = Some(submission.clone());
+                self.submitted_at = self.events;
             }
             Event::Approved { place, .. } => {
                 if let Some(submission) = self.waiting.take() {
                     self.gated.retain(|step| *step != submission.step);
                     self.learn(&submission);
+                    self.locate_output(&submission.step, self.submitted_at);
                 }
                 self.go_to(place);
                 self.revision += 1;
             }
-            Event::Rewound { context, place, .. } => {
+            Event::Rewound { context, outputs, place, .. } => {
                 self.context = context.clone();
+                self.outputs.clone_from(outputs);
                 self.completed.clear();
                 self.go_to(place);
                 self.revision += 1;
@@ -175,6 +200,23 @@ impl State {
             .map_or(self.step.as_deref(), |gate| Some(Pending::Loops(gate).step()))
     }
 
+    /// The locations of outputs as a copy of this session knows them.
+    pub(crate) fn outputs_from(&self, session: &str) -> BTreeMap<Arc<str>, OutputLocation> {
+        let own: Arc<str> = session.into();
+        let located = self.outputs.iter().map(|(step, location)| {
+            let mut location = location.clone();
+            location.session.get_or_insert_with(|| Arc::clone(&own));
+            (Arc::clone(step), location)
+        });
+        located.collect()
+    }
+
+    fn locate_output(&mut self, step: &str, version: u64) {
+        if self.references_outputs {
+            self.outputs.insert(step.into(), OutputLocation { session: None, version });
+        }
+    }
+
     fn learn(&mut self, submission: &Submission) {
         self.context.extend(submission.context.clone());
     }
@@ -193,4 +235,8 @@ impl State {
         self.loop_gate = Some(LoopGate { loops: place.gates.clone(), rejection: None })
             .filter(|gate| !gate.loops.is_empty());
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

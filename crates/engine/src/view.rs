@@ -1,15 +1,19 @@
 //! What a caller may see of a session: where it stands and what to do now. Steps that come later are not
 //! shown, neither their ids nor their titles nor their prompts.
 
+use std::borrow::Cow;
+
 use budget::Budget;
 use serde::Serialize;
-use workflow::Workflow;
+use workflow::template::{Outputs, fill};
+use workflow::{Variables, Workflow};
 
 use crate::decide::current;
-use crate::guidance::Guidance;
+use crate::guidance::{Guidance, Opening, opening};
 use crate::next::{Next, StepView};
 use crate::refusal::{Refusal, loops_text};
-use crate::state::{LoopGate, Pending, State};
+use crate::reports::has_reports;
+use crate::state::{Pending, State};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,9 +21,15 @@ pub struct View<'a> {
     pub workflow_id: &'a str,
     pub revision: u64,
     pub is_complete: bool,
+    /// What the workflow says before its first step, if it was asked for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub opening: String,
     /// None where the session is complete, or waits before a loop.
     pub step: Option<StepView<'a>>,
     pub guidance: Guidance<'a>,
+    /// The step asks for variables.
+    #[serde(skip)]
+    pub has_reports: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting<'a>>,
 }
@@ -54,53 +64,67 @@ const OUTPUT_REASON: &str = "a person has to confirm the output of this step";
 const LOOP_REASON: &str = "a person has to approve this loop before it begins";
 
 /// What looking at a session may take.
-const VIEW_STEPS_MAX: u64 = 4_000_000;
+pub const VIEW_STEPS_MAX: u64 = 4_000_000;
 
-pub fn view<'a>(workflow: &'a Workflow, state: &'a State) -> Result<View<'a>, Refusal> {
-    let budget = Budget::with_steps(VIEW_STEPS_MAX);
-    let Next { step, mut guidance, is_complete, .. } = current(workflow, state, &budget)?.next()?;
-    guidance.requires_confirmation |=
-        step.as_ref().is_some_and(|step| state.gated.iter().any(|gated| gated == step.id));
+pub fn view<'a>(
+    workflow: &'a Workflow,
+    state: &'a State,
+    detail: Opening,
+    outputs: &dyn Outputs,
+    budget: &Budget,
+) -> Result<View<'a>, Refusal> {
     let (workflow_id, revision) = (&*state.workflow_id, state.revision);
-    let view = View { workflow_id, revision, is_complete, step, guidance, waiting: None };
-    Ok(match state.pending() {
-        None => view,
-        Some(Pending::Output(submission)) => view.before_decision(Waiting {
-            step_id: &submission.step,
-            reason: OUTPUT_REASON,
-            version: None,
-            loops: &[],
-            rejected: None,
-        }),
-        Some(pending @ Pending::Loops(LoopGate { loops, rejection })) => View {
-            step: None,
-            guidance: Guidance {
-                prompt: String::new(),
-                model_hint: None,
-                requires_confirmation: true,
-                validation_criteria: Vec::new(),
-            },
-            ..view
+    let mut found = current(workflow, state, budget)?;
+    let opening = match detail {
+        Opening::Full if found.step.is_some() => opening(workflow),
+        _ => String::new(),
+    };
+    let mut view = View {
+        workflow_id,
+        revision,
+        is_complete: found.step.is_none(),
+        opening,
+        step: None,
+        guidance: Guidance::default(),
+        has_reports: found.step.is_some_and(|step| has_reports(workflow, step)),
+        waiting: None,
+    };
+    if let Some(pending) = state.pending() {
+        view.guidance.requires_confirmation = true;
+        view.waiting = Some(Waiting::of(pending));
+        // A step behind the gate of a loop is not handed out yet.
+        if matches!(pending, Pending::Loops(_)) {
+            return Ok(view);
         }
-        .before_decision(Waiting {
+    }
+    if state.references_outputs {
+        found.variables = found.variables.with_outputs(workflow, outputs);
+    }
+    let Next { step, guidance, .. } = found.next(workflow, detail)?;
+    view.guidance = guidance;
+    view.guidance.requires_confirmation |=
+        step.as_ref().is_some_and(|step| state.gated.iter().any(|gated| gated == step.id));
+    view.step = step;
+    Ok(view)
+}
+
+impl<'a> Waiting<'a> {
+    fn of(pending: Pending<'a>) -> Self {
+        let (reason, gate) = match pending {
+            Pending::Output(_) => (OUTPUT_REASON, None),
+            Pending::Loops(gate) => (LOOP_REASON, Some(gate)),
+        };
+        let rejection = gate.and_then(|gate| gate.rejection.as_ref());
+        Self {
             step_id: pending.step(),
-            reason: LOOP_REASON,
+            reason,
             version: None,
-            loops,
-            rejected: rejection.as_ref().map(|rejection| Rejection {
+            loops: gate.map(|gate| &*gate.loops).unwrap_or_default(),
+            rejected: rejection.map(|rejection| Rejection {
                 by: &rejection.who,
                 reason: rejection.reason.as_deref(),
             }),
-        }),
-    })
-}
-
-impl<'a> View<'a> {
-    fn before_decision(mut self, waiting: Waiting<'a>) -> Self {
-        self.guidance.prompt =
-            format!("{} Tell your user, and go on once it is decided.", waiting.text());
-        self.waiting = Some(waiting);
-        self
+        }
     }
 }
 
@@ -126,4 +150,24 @@ impl Waiting<'_> {
             ),
         }
     }
+}
+
+/// The title of a step or a loop, filled from what the session knows. Variables of loops are known at the current step.
+/// Without the budget to fill it, it is as the author wrote it.
+pub fn title<'a>(
+    workflow: &'a Workflow,
+    state: &'a State,
+    step: &str,
+    budget: &Budget,
+) -> Cow<'a, str> {
+    let Some(found) = workflow.step(step) else { return Cow::Owned(step.to_owned()) };
+    let title = found.title();
+    if !title.contains("{{") {
+        return Cow::Borrowed(title);
+    }
+    let context = Variables::new(&state.context, budget);
+    let is_current = state.step.as_deref() == Some(step);
+    let here = is_current.then(|| current(workflow, state, budget).ok()).flatten();
+    let variables = here.as_ref().map_or(&context, |found| &found.variables);
+    fill(title, variables).map_or(Cow::Borrowed(title), |title| Cow::Owned(title.into_owned()))
 }

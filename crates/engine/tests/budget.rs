@@ -22,7 +22,7 @@ fn step(criteria: &Value) -> Value {
 }
 
 fn check(workflow: &Workflow, output: &str, budget: &Budget) -> Result<Verdict, Refusal> {
-    Checker::default().check(workflow, "work", output, &Context::new(), budget)
+    Checker::default().check(workflow, "work", output, None, budget)
 }
 
 fn context(value: Value) -> Context {
@@ -177,4 +177,33 @@ fn many_steps_that_do_not_exist_are_not_all_named() {
     let progress = Progress { completed: &completed, current: None, context: &context };
     let refusal = next(&workflow, progress, &Budget::for_call()).unwrap_err();
     assert!(matches!(refusal, Refusal::UnknownCompleted { unknown, .. } if unknown.len() == 20));
+}
+
+/// A step that an earlier version of the program would have chosen: nothing is decided from there.
+#[test]
+fn session_elsewhere_than_computed_is_refused() {
+    let step = |id: &str| json!({"id": id, "title": id, "prompt": "Work."});
+    let workflow = workflow(&json!([step("one"), step("two")]));
+    let checker = Checker::default();
+    let command = Command::Start {
+        goal: None,
+        context: Context::new(),
+        strict: false,
+        rules: engine::Rules::CURRENT,
+    };
+    let budget = Budget::for_call();
+    let started = decide(&workflow, &checker, None, command, &budget).unwrap();
+    let mut state = State::of(&started).unwrap();
+    assert_eq!(state.step.as_deref(), Some("one"));
+    state.step = Some("two".into());
+    let submission =
+        Submission { step: "two".to_owned(), output: "Done".to_owned(), context: Context::new() };
+    let command = Command::Advance { revision: state.revision, submission };
+    let details = "the session stands where this version of the program would not go".to_owned();
+    let refusal = Refusal::BadState { details };
+    let decided = decide(&workflow, &checker, Some(&state), command, &budget);
+    assert_eq!(decided, Err(refusal.clone()));
+    assert_eq!(engine::check_state(&workflow, &state, &budget), Err(refusal.clone()));
+    let seen = engine::view(&workflow, &state, engine::Opening::Full, &|_: &str| None, &budget);
+    assert_eq!(seen.unwrap_err(), refusal);
 }

@@ -5,14 +5,17 @@
 #![allow(clippy::disallowed_methods, reason = "a test reads its cases from files")]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use engine::{Budget, Checker, Progress, next};
-use serde_json::{Map, Value, json};
-use workflow::{Context, Format, Scrutiny, Step, Workflow, read};
+use serde_json::{Map, json};
+use workflow::{Context, Format, Scrutiny, read};
 
+#[path = "support/bundled.rs"]
+mod bundled;
 #[path = "support/paths.rs"]
 mod paths;
+
+use bundled::{files, plain_steps, samples, workflows};
 
 /// What somebody writes who has not done the work.
 const LAZY: [&str; 3] =
@@ -35,8 +38,19 @@ fn every_path_ends_and_every_step_lies_on_one() {
     for workflow in workflows() {
         let given = paths::walk_all(&workflow);
         let reached: BTreeSet<&str> = given.iter().map(|given| &*given.id).collect();
-        let missed: Vec<&str> = plain_steps(&workflow).filter(|id| !reached.contains(id)).collect();
+        let steps = plain_steps(&workflow);
+        let missed: Vec<&str> =
+            steps.iter().map(|step| &*step.id).filter(|id| !reached.contains(id)).collect();
         assert!(missed.is_empty(), "no path through `{}` leads to {missed:?}", workflow.id);
+        // An agent can only report what it is asked for.
+        for step in steps {
+            for given in given.iter().filter(|given| *given.id == *step.id) {
+                for report in &step.reports {
+                    let line = format!("\n- `{}`", report.name);
+                    assert!(given.prompt.contains(&line), "{}: {}", step.id, given.prompt);
+                }
+            }
+        }
         // What a loop binds is there wherever a text of its body asks for it.
         let loops = paths::loops(&workflow);
         for name in loops.iter().flat_map(|step| step.r#loop.variables()) {
@@ -49,23 +63,21 @@ fn every_path_ends_and_every_step_lies_on_one() {
 
 #[test]
 fn honest_work_passes_and_lazy_work_fails() {
-    let samples: Value = serde_json::from_str(include_str!("samples.json")).unwrap();
+    let samples = samples();
     let checker = Checker::default();
     let mut used = 0;
     for workflow in workflows() {
         let id = &*workflow.id;
         for step in plain_steps(&workflow) {
-            let has_criteria = match workflow.step(step).unwrap() {
-                Step::Plain(step) => step.validation_criteria.is_some(),
-                Step::Loop(_) => false,
-            };
+            let has_criteria = step.validation_criteria.is_some();
+            let step = &*step.id;
             let samples = samples[id][step].as_array().map_or(&[][..], Vec::as_slice);
             assert_eq!(has_criteria, !samples.is_empty(), "{id}/{step}: criteria need a sample");
             used += samples.len();
             for sample in samples {
-                let context = sample["context"].as_object().cloned().unwrap_or_default();
+                let context = sample["context"].as_object();
                 let verdict = |output: &str| {
-                    checker.check(&workflow, step, output, &context, &Budget::for_call())
+                    checker.check(&workflow, step, output, context, &Budget::for_call())
                 };
                 let honest = verdict(sample["output"].as_str().unwrap()).unwrap();
                 assert!(honest.valid, "{id}/{step}: {honest:#?}");
@@ -107,7 +119,7 @@ fn the_first_step_of_ai_task_implementation_answers_as_printed() {
         }
     }
     let checker = Checker::default();
-    let check = |context: &Context| {
+    let check = |context: Option<&Context>| {
         checker
             .check(
                 workflow,
@@ -118,40 +130,9 @@ fn the_first_step_of_ai_task_implementation_answers_as_printed() {
             )
             .unwrap()
     };
-    let verdict = json!(check(&Context::new()));
+    let verdict = json!(check(None));
     assert_eq!(verdict, json!({"valid": true, "issues": [], "suggestions": []}));
     // A task with an id is taken seriously.
-    let issues = check(&with_id).issues;
+    let issues = check(Some(&with_id)).issues;
     assert_eq!(issues, ["Identified affected files", "Documented assumptions"]);
-}
-
-fn files() -> Vec<(String, Vec<u8>)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../workflows");
-    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .map(|entry| {
-            let name = entry.file_name().into_string().unwrap();
-            (name, std::fs::read(entry.path()).unwrap())
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-fn workflows() -> Vec<Workflow> {
-    let read = |(name, bytes): (String, Vec<u8>)| {
-        read(&bytes, Format::of(&name).unwrap(), Scrutiny::Syntax).workflow.unwrap()
-    };
-    files().into_iter().map(read).collect()
-}
-
-fn plain_steps(workflow: &Workflow) -> impl Iterator<Item = &str> {
-    let mut ids = Vec::new();
-    workflow.each_step(&mut |step| {
-        if let Step::Plain(step) = step {
-            ids.push(&*step.id);
-        }
-    });
-    ids.into_iter()
 }

@@ -14,8 +14,8 @@
 use std::fmt::Write;
 
 use engine::{
-    Budget, Channel, Checker, Command, Decision, Event, Origin, Progress, Refusal, Rules, State,
-    Submission, decide, next, view,
+    Budget, Channel, Checker, Command, Decision, Event, Opening, Origin, Progress, Refusal, Rules,
+    State, Submission, decide, next, view,
 };
 use serde_json::{Map, Value};
 use workflow::{Format, Scrutiny, Workflow, read};
@@ -91,7 +91,7 @@ fn check(workflow: &Workflow, arguments: &Value) -> String {
         workflow,
         step,
         output,
-        &context_of(arguments),
+        arguments.get("context").map(|_| context_of(arguments)).as_ref(),
         &Budget::for_call(),
     ) {
         Ok(verdict) => serde_json::to_string_pretty(&verdict).unwrap(),
@@ -150,7 +150,14 @@ fn session(workflow: &Workflow, verb: &str, arguments: &Value, log: &mut Vec<Eve
         log.push(event);
     }
     let state = State::of(&*log).unwrap();
-    let view = view(workflow, &state).unwrap();
+    let opening = if verb == "start" { Opening::Full } else { Opening::Reminder };
+    let output = |step: &str| match &log[state.outputs.get(step)?.version as usize - 1] {
+        Event::Accepted { submission, .. } | Event::Submitted { submission } => {
+            Some(submission.output.clone())
+        }
+        _ => None,
+    };
+    let view = view(workflow, &state, opening, &output, &Budget::for_call()).unwrap();
     shown + "\n" + &serde_json::to_string_pretty(&view).unwrap()
 }
 
@@ -166,6 +173,7 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::NotWaiting => "not waiting",
         Refusal::TooLarge { .. } => "too large",
         Refusal::Reserved { .. } => "reserved",
+        Refusal::BadVariables { .. } => "bad variables",
         Refusal::UnusableCriteria { .. } => "unusable criteria",
         Refusal::Exhausted { .. } => "exhausted",
         Refusal::MalformedSchema { .. } => "malformed schema",

@@ -1,6 +1,6 @@
 //! What calls cost against hostile definitions, with inputs up to their limits: work in steps of the budget, memory in
-//! bytes, never seconds. The baseline is linear: a step for each byte that a call may bring, and the memory of the
-//! same input read as JSON. `cargo test -p engine --test cost -- --nocapture` prints the table;
+//! bytes, never seconds. Memory that is asked for counts as work, so that work which no budget knows of shows as well. The
+//! baseline is linear: a step for each byte of the input, and the memory of the same input read as JSON. `cargo test -p engine --test cost -- --nocapture` prints the table;
 //! `WORKFLOWLOOKUP_LONG` takes inputs of the full size.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -8,10 +8,11 @@
 
 use std::fmt::Write as _;
 
-use counting_allocator::{CountingAllocator, peak_bytes};
+use budget::INLINE_STEPS_MAX;
+use counting_allocator::{CountingAllocator, peak_bytes, requested};
 use engine::{
-    Budget, Checker, Command, INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, Progress, Refusal, State,
-    Submission, decide, next, view,
+    Budget, Checker, Command, INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, Opening, Progress, Refusal, State,
+    Submission, decide, next, title, view,
 };
 use serde_json::{Map, Value, json};
 use workflow::{Context, Format, Scrutiny, Workflow, read};
@@ -22,11 +23,22 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// How much more than the baseline a call may take.
 const WORK_MAX: u64 = 50;
 const MEMORY_MAX: usize = 20;
+/// How many steps a call may spend for each byte of its input, so that what it does besides fits into the rest.
+const STEPS_PER_BYTE: u64 = budget::CALL_STEPS_MAX / INPUT_BYTES_MAX as u64 * 4 / 5;
+/// Smaller inputs count as one of this size.
+const INPUT_BYTES_MIN: usize = 40 * 1024;
+/// How much a call may do for each step that it spends, and how much for nothing.
+const WORK_PER_STEP: u64 = 6;
+const UNPAID_STEPS_MAX: u64 = 50_000;
+/// What one allocation takes, and how many bytes of it are written in one step.
+const ALLOCATION_STEPS: u64 = 5;
+const COPIED_BYTES_PER_STEP: u64 = 16;
 /// What a call may count on whatever its input: compiled rules and prompts do not depend on it.
 const BASELINE_BYTES_MIN: usize = 512 * 1024;
 
 /// How many bytes an input has in the short form.
-const SHORT_BYTES: usize = 64 * 1024;
+const SHORT_BYTES: usize = 32 * 1024;
+const INLINE_BYTES: usize = 15 * 1024;
 
 /// Something hostile: a definition and the input for it, of about so many bytes.
 struct Case {
@@ -45,7 +57,13 @@ fn calls_cost_no_more_than_a_multiple_of_their_input() {
         advance(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
         find_next(case, size(INPUT_BYTES_MAX - 1024), &mut table);
         start(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
+        look_and_rewind(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
         lint(case, &mut table);
+        if !is_long {
+            // As large as one may be that is looked at while others wait.
+            validate(case, INLINE_BYTES, &mut table);
+            find_next(case, INLINE_BYTES, &mut table);
+        }
     }
     println!("{}", table.text);
     assert!(table.wrong.is_empty(), "{}\n{}", table.wrong, table.text);
@@ -99,6 +117,44 @@ const CASES: &[Case] = &[
             checked(&schema(&json!({"anyOf": [{"items": item}, {"type": "null"}]})))
         },
         input: |bytes| format!("[{}{{}}]", "{},".repeat(bytes / 3)),
+    },
+    Case {
+        name: "many required names",
+        steps: || {
+            let names: Vec<String> = (0..500).map(|at| format!("name{at}")).collect();
+            checked(&schema(&json!({"items": {"required": names}})))
+        },
+        input: |bytes| format!("[{}{{}}]", "{},".repeat(bytes / 3)),
+    },
+    Case {
+        name: "errors below a long name",
+        steps: || {
+            checked(&schema(&json!({"additionalProperties": {"items": {"required": ["a"]}}})))
+        },
+        input: |bytes| {
+            let items = "{},".repeat(bytes / 6);
+            format!(r#"{{"{}": [{items}{{}}]}}"#, "a".repeat(bytes / 2))
+        },
+    },
+    Case {
+        name: "alternatives for one large value",
+        steps: || {
+            let branches: Vec<Value> =
+                (0..500).map(|at| json!({"required": [at.to_string()]})).collect();
+            checked(&schema(&json!({"anyOf": branches})))
+        },
+        input: |bytes| format!(r#"{{"list": [{}0]}}"#, "0,".repeat(bytes / 2)),
+    },
+    Case {
+        name: "names that nobody knows",
+        steps: || {
+            let all = vec![json!({"additionalProperties": false}); 20];
+            checked(&schema(&json!({"allOf": all})))
+        },
+        input: |bytes| {
+            let names: Vec<String> = (0..bytes / 12).map(|at| format!(r#""{at:06}": 0"#)).collect();
+            format!("{{{}}}", names.join(", "))
+        },
     },
     Case {
         name: "recursive alternatives",
@@ -199,15 +255,15 @@ fn context(text: &str) -> Context {
 fn validate(case: &Case, bytes: usize, table: &mut Table) {
     let (workflow, output) = (workflow(case), (case.input)(bytes));
     let checker = Checker::default();
-    table.measure("workflow_validate", case, INPUT_BYTES_MAX, &output, |budget| {
-        checker.check(&workflow, "work", &output, &Context::new(), budget).map(drop)
+    table.measure("workflow_validate", case, &output, |budget| {
+        checker.check(&workflow, "work", &output, None, budget).map(drop)
     });
 }
 
 fn find_next(case: &Case, bytes: usize, table: &mut Table) {
     let (workflow, input) = (workflow(case), (case.input)(bytes));
     let context = context(&input);
-    table.measure("workflow_next", case, INPUT_BYTES_MAX, &input, |budget| {
+    table.measure("workflow_next", case, &input, |budget| {
         let progress = Progress::<String> { completed: &[], current: None, context: &context };
         next(&workflow, progress, budget).map(drop)
     });
@@ -216,12 +272,10 @@ fn find_next(case: &Case, bytes: usize, table: &mut Table) {
 fn start(case: &Case, bytes: usize, table: &mut Table) {
     let (workflow, input) = (workflow(case), (case.input)(bytes));
     let context = context(&input);
-    table.measure("workflow_start", case, INPUT_BYTES_MAX, &input, |budget| {
+    table.measure("workflow_start", case, &input, |budget| {
         let (context, rules) = (context.clone(), engine::Rules::CURRENT);
         let command = Command::Start { goal: None, context, strict: false, rules };
-        let event = decide(&workflow, &Checker::default(), None, command, budget)?;
-        // What is answered, and what `workflow_status` and `session://` show.
-        view(&workflow, &State::of(&event).unwrap()).map(drop)
+        decide(&workflow, &Checker::default(), None, command, budget).map(drop)
     });
 }
 
@@ -235,17 +289,42 @@ fn advance(case: &Case, bytes: usize, table: &mut Table) {
     };
     let state = State::of(&started).unwrap();
     let Some(step) = state.step.clone() else { return };
-    table.measure("workflow_advance", case, INPUT_BYTES_MAX, &input, |budget| {
+    table.measure("workflow_advance", case, &input, |budget| {
         let context = context(&input);
-        let submission = Submission { step, output: input.clone(), context };
+        let submission = Submission { step: step.clone(), output: input.clone(), context };
         let command = Command::Advance { revision: state.revision, submission };
         decide(&workflow, &checker, Some(&state), command, budget).map(drop)
     });
 }
 
+/// A session that holds as much as it may, and whose last output was not accepted.
+fn look_and_rewind(case: &Case, bytes: usize, table: &mut Table) {
+    let (workflow, input) = (workflow(case), (case.input)(bytes));
+    let (checker, rules) = (Checker::default(), engine::Rules::CURRENT);
+    let command = Command::Start { goal: None, context: context(&input), strict: false, rules };
+    let Ok(started) = decide(&workflow, &checker, None, command, &Budget::for_call()) else {
+        return;
+    };
+    let state = State::of(&started).unwrap();
+    table.measure("workflow_status", case, &input, |budget| {
+        view(&workflow, &state, Opening::Full, &|_: &str| None, budget)?;
+        title(&workflow, &state, "work", budget);
+        Ok(())
+    });
+    table.measure("workflow_rewind", case, &input, |budget| {
+        let reason = "Again".to_owned();
+        let command =
+            Command::Rewind { revision: state.revision, version: 1, then: &state, reason };
+        let rewound = decide(&workflow, &checker, Some(&state), command, budget)?;
+        let mut state = state.clone();
+        state.apply(&rewound.unwrap());
+        view(&workflow, &state, Opening::Reminder, &|_: &str| None, budget).map(drop)
+    });
+}
+
 fn lint(case: &Case, table: &mut Table) {
     let definition = definition(case);
-    table.measure("workflow_lint", case, INPUT_BYTES_MAX, &definition, |_| {
+    table.measure("workflow_lint", case, &definition, |_| {
         read(definition.as_bytes(), Format::Json, Scrutiny::Compile);
         Ok(())
     });
@@ -257,41 +336,85 @@ struct Table {
     wrong: String,
 }
 
+/// What a call came to: the steps that it spent, and what it did whether it spent anything for it or not.
+struct Measured {
+    outcome: &'static str,
+    steps: u64,
+    /// The steps, and as many as the memory takes that was asked for.
+    work: u64,
+    peak: usize,
+}
+
+fn measure(
+    tool: &str,
+    case: &Case,
+    budget: &Budget,
+    call: impl FnOnce(&Budget) -> Result<(), Refusal>,
+) -> Measured {
+    let ((outcome, requested), peak) = peak_bytes(|| requested(|| call(budget)));
+    let (outcome, steps) = match outcome {
+        Ok(()) => ("answered", budget.steps()),
+        // What would have been too much was not done.
+        Err(Refusal::Exhausted { .. }) => ("refused", budget.steps() - budget.overspent()),
+        Err(refusal) => panic!("{tool}, {}: {refusal}", case.name),
+    };
+    let memory = requested.count * ALLOCATION_STEPS + requested.bytes / COPIED_BYTES_PER_STEP;
+    Measured { outcome, steps, work: steps + memory, peak }
+}
+
 impl Table {
+    /// Measures a call as it is made where nobody waits, and before that where others do.
     fn measure(
         &mut self,
         tool: &str,
         case: &Case,
-        limit: usize,
         input: &str,
-        call: impl FnOnce(&Budget) -> Result<(), Refusal>,
+        mut call: impl FnMut(&Budget) -> Result<(), Refusal>,
     ) {
-        let (_, baseline) = peak_bytes(|| {
-            let value: Value = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
-            drop(value);
+        let ((_, baseline), read) = requested(|| {
+            peak_bytes(|| {
+                let value: Value = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
+                drop(value);
+            })
         });
-        let budget = Budget::for_call();
-        let (outcome, memory) = peak_bytes(|| call(&budget));
-        let outcome = match outcome {
-            Ok(()) => "answered",
-            Err(Refusal::Exhausted { .. }) => "refused",
-            Err(refusal) => panic!("{tool}, {}: {refusal}", case.name),
-        };
-        // What would have been too much was not done.
-        let steps = budget.steps().min(budget::CALL_STEPS_MAX);
-        let work = steps.div_ceil(limit as u64);
-        let times = memory.div_ceil(baseline.max(BASELINE_BYTES_MIN));
+        let inline = Budget::for_inline_call();
+        let inline = measure(tool, case, &inline, &mut call);
+        // As many steps for this input as the largest one may take, in proportion.
+        let linear = input.len().max(INPUT_BYTES_MIN) as u64;
+        let budget = Budget::with_steps(STEPS_PER_BYTE * linear);
+        let whole = measure(tool, case, &budget, &mut call);
+        let times = whole.work.div_ceil(linear);
+        let peak_times = whole.peak.div_ceil(baseline.max(BASELINE_BYTES_MIN));
         let row = format!(
-            "| {tool} | {} | {} | {outcome} | {steps} | {work} | {memory} | {times} |",
+            "| {tool} | {} | {} | {} | {} | {} | {} | {times} | {} | {peak_times} |",
             case.name,
-            input.len()
+            input.len(),
+            inline.work,
+            whole.outcome,
+            whole.steps,
+            whole.work,
+            whole.peak,
         );
         if self.text.is_empty() {
-            self.text.push_str("| tool | case | input bytes | outcome | steps | × input limit | peak bytes | × baseline |\n");
-            self.text.push_str("|---|---|---|---|---|---|---|---|\n");
+            self.text.push_str(
+                "| tool | case | input bytes | work inline | outcome | steps | work | × input | \
+                 peak bytes | × baseline |\n|---|---|---|---|---|---|---|---|---|---|\n",
+            );
         }
         let _ = writeln!(self.text, "{row}");
-        if work > WORK_MAX || times > MEMORY_MAX {
+        // Reading the input is linear by itself. Compiling a definition is bounded by what it compiles to.
+        let reading = read.count * ALLOCATION_STEPS + read.bytes / COPIED_BYTES_PER_STEP;
+        let is_unpaid = |measured: &Measured| {
+            let paid = WORK_PER_STEP * measured.steps + 4 * reading + UNPAID_STEPS_MAX;
+            tool != "workflow_lint" && measured.work > paid
+        };
+        let is_dear_inline = inline.work > 2 * INLINE_STEPS_MAX + 4 * reading;
+        if times > WORK_MAX
+            || peak_times > MEMORY_MAX
+            || is_dear_inline
+            || is_unpaid(&inline)
+            || is_unpaid(&whole)
+        {
             let _ = writeln!(self.wrong, "{row}");
         }
     }

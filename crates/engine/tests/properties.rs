@@ -76,7 +76,7 @@ proptest! {
         context in context(),
     ) {
         let workflow = checked_by(&criteria);
-        let verdict = Checker::default().check(&workflow, "only", &output.text, &context, &Budget::for_call()).unwrap();
+        let verdict = Checker::default().check(&workflow, "only", &output.text, Some(&context), &Budget::for_call()).unwrap();
         let expected = evaluate_all(&criteria, &output, &context);
         prop_assert_eq!(verdict.valid, expected.unwrap_or(!output.text.trim().is_empty()));
         prop_assert_eq!(verdict.valid, verdict.issues.is_empty());
@@ -96,7 +96,7 @@ proptest! {
         output in any::<String>(),
     ) {
         let workflow = checked_by(&criteria);
-        match Checker::default().check(&workflow, "only", &output, &Context::new(), &Budget::for_call()) {
+        match Checker::default().check(&workflow, "only", &output, None, &Budget::for_call()) {
             Ok(verdict) => {
                 prop_assert_eq!(verdict.valid, verdict.issues.is_empty());
                 prop_assert_eq!(verdict.valid, verdict.suggestions.is_empty());
@@ -153,7 +153,7 @@ fn loops_inside_loops_do_not_explode() {
     context.insert("_loops".to_owned(), json!(loops));
     assert_eq!(ask(&[], &context).unwrap().as_deref(), Some("after"));
     let verdict = Checker::default()
-        .check(&workflow, "level-15", "Done", &context, &Budget::for_call())
+        .check(&workflow, "level-15", "Done", Some(&context), &Budget::for_call())
         .unwrap();
     assert!(verdict.valid);
 }

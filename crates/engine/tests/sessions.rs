@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "the environment says how long to try")]
 
 use engine::{
-    Budget, Channel, Checker, Command, Decision, Event, Progress, Refusal, Rules, State,
+    Budget, Channel, Checker, Command, Decision, Event, Opening, Progress, Refusal, Rules, State,
     Submission, check_state, decide, next, view,
 };
 use proptest::prelude::*;
@@ -263,7 +263,9 @@ impl<'w> World<'w> {
     fn check(&self) -> Result<(), TestCaseError> {
         let model = self.models.last().unwrap();
         prop_assert_eq!(&self.state.step, &model.step, "where the honest agent is");
-        let view = view(self.workflow, &self.state).unwrap();
+        let budget = Budget::for_call();
+        let view =
+            view(self.workflow, &self.state, Opening::Reminder, &|_: &str| None, &budget).unwrap();
         let handed_out = self.state.step.clone().filter(|_| self.state.loop_gate.is_none());
         prop_assert_eq!(view.step.map(|step| step.id.to_owned()), handed_out);
         check_state(self.workflow, &self.state, &Budget::for_call()).unwrap();

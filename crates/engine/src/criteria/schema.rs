@@ -1,6 +1,9 @@
 //! `schema`: the output is JSON, bare or in one fenced block, and valid under a JSON Schema.
 
-use budget::Exhausted;
+use std::collections::HashSet;
+
+use budget::schema::{Schema, ValidationError};
+use budget::{Budget, Exhausted};
 use serde_json::Value;
 use workflow::criteria::Embedded;
 
@@ -49,14 +52,57 @@ pub(super) fn advice(
         return Ok(Vec::new());
     };
     let evaluation = schema.evaluate(&value, output.budget)?;
-    let errors = schema.errors(&value, evaluation.steps);
+    let errors = schema.errors(&value, evaluation, output.budget)?;
     if errors.is_empty() {
         let advice = "Make the JSON fit the schema; it is too large to say where it does not.";
         return Ok(vec![advice.to_owned()]);
     }
+    let kind_mismatches = errors.iter().filter(|error| is_kind_mismatch(error.kind().keyword()));
+    let pointers = kind_mismatches.map(|error| error.instance_path().as_str().to_owned());
+    let encoded = find_encoded(schema, &value, pointers, output.budget)?;
+    Ok(complaints(&errors, "At the top of the JSON", &encoded))
+}
+
+/// Where a value is not valid under a schema; empty if it is.
+pub(super) fn value_errors(
+    schema: &Embedded,
+    value: &Value,
+    budget: &Budget,
+    compiled: &Compiled,
+) -> Result<Vec<String>, Unusable> {
+    let machine = compiled.schema(schema, budget)?;
+    let schema = match machine.get() {
+        Some(Machine::Schema(Ok(schema))) => schema,
+        Some(Machine::Schema(Err(error))) => {
+            return Err(Unusable::Schema(format!("the schema is malformed: {error}")));
+        }
+        _ => return Err(Unusable::Schema("the schema is not compiled".to_owned())),
+    };
+    let evaluation = schema.evaluate(value, budget)?;
+    if evaluation.is_valid {
+        return Ok(Vec::new());
+    }
+    let errors = schema.errors(value, evaluation, budget)?;
+    if errors.is_empty() {
+        return Ok(vec!["it is too large to say where.".to_owned()]);
+    }
+    Ok(complaints(&errors, "At its top", &HashSet::new()))
+}
+
+fn complaints(errors: &[ValidationError<'_>], top: &str, encoded: &HashSet<String>) -> Vec<String> {
     let complaints = errors.iter().take(COMPLAINTS_MAX).map(|error| {
-        let place = match error.instance_path().as_str() {
-            "" => "At the top of the JSON".to_owned(),
+        let pointer = error.instance_path().as_str();
+        if encoded.contains(pointer) {
+            let what = match pointer {
+                "" => "The output is".to_owned(),
+                pointer => format!("At {pointer}: this is"),
+            };
+            return format!(
+                "{what} JSON text inside a JSON string; submit the inner value itself."
+            );
+        }
+        let place = match pointer {
+            "" => top.to_owned(),
             pointer => format!("At {pointer}"),
         };
         if is_short(error.instance(), COMPLAINT_BYTES_MAX) {
@@ -67,7 +113,47 @@ pub(super) fn advice(
         }
         format!("{place}: {}.", error.masked_with("this"))
     });
-    Ok(complaints.collect())
+    complaints.collect()
+}
+
+/// Finds the strings, by their pointers, whose text is the object or array that the schema wants there.
+fn find_encoded(
+    schema: &Schema,
+    value: &Value,
+    pointers: impl Iterator<Item = String>,
+    budget: &Budget,
+) -> Result<HashSet<String>, Exhausted> {
+    let mut decoded = None;
+    let mut found = HashSet::new();
+    for pointer in pointers.take(COMPLAINTS_MAX) {
+        let Some(inner) = value.pointer(&pointer).and_then(Value::as_str).map(str::trim) else {
+            continue;
+        };
+        if !inner.starts_with(['{', '[']) {
+            continue;
+        }
+        budget.spend((inner.len() / JSON_BYTES_PER_STEP) as u64)?;
+        let Ok(inner) = serde_json::from_str::<Value>(inner) else { continue };
+        let decoded = decoded.get_or_insert_with(|| value.clone());
+        if let Some(slot) = decoded.pointer_mut(&pointer) {
+            *slot = inner;
+            found.insert(pointer);
+        }
+    }
+    if let Some(decoded) = &decoded {
+        let evaluation = schema.evaluate(decoded, budget)?;
+        for error in schema.errors(decoded, evaluation, budget)? {
+            if is_kind_mismatch(error.kind().keyword()) {
+                found.remove(error.instance_path().as_str());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a value that violates this keyword may be of another type than the schema wants.
+fn is_kind_mismatch(keyword: &str) -> bool {
+    matches!(keyword, "type" | "anyOf" | "oneOf")
 }
 
 /// Whether a value is shorter than this as JSON, without writing all of it.
@@ -131,8 +217,6 @@ fn fenced_blocks(output: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use budget::Budget;
-
     use super::*;
 
     fn schema(text: &str) -> Embedded {
@@ -149,6 +233,37 @@ mod tests {
         assert_eq!(advice(r#"["x"]"#).unwrap(), [r#"At /0: "x" is not of type "integer"."#]);
         let long = format!(r#"["{}"]"#, "x".repeat(COMPLAINT_BYTES_MAX));
         assert_eq!(advice(&long).unwrap(), [r#"At /0: this is not of type "integer"."#]);
+    }
+
+    #[test]
+    fn json_inside_a_json_string_is_named() {
+        let compiled = Compiled::default();
+        let budget = Budget::for_call();
+        let advice = |schema_text: &str, text: &str| {
+            let output = Output { text, budget: &budget };
+            advice(&schema(schema_text), true, output, &compiled).unwrap().join(" ")
+        };
+        let object = r#"{"type": "object", "properties": {"files": {"type": "array"}}}"#;
+        let whole = "The output is JSON text inside a JSON string; submit the inner value itself.";
+        assert_eq!(advice(object, r#""{\"a\":1}""#), whole);
+        assert_eq!(advice(object, "```json\n\"{\\\"a\\\":1}\"\n```"), whole);
+        // The inner value has a fault of its own, which the next attempt shows.
+        assert_eq!(advice(object, r#""{\"files\":1}""#), whole);
+        let either = r#"{"anyOf": [{"type": "object"}, {"type": "array"}]}"#;
+        assert_eq!(advice(either, r#""[1]""#), whole);
+        assert_eq!(
+            advice(object, r#"{"files": "[1]"}"#),
+            "At /files: this is JSON text inside a JSON string; submit the inner value itself."
+        );
+        // Decoded, these would be of the wrong type too.
+        assert_eq!(
+            advice(r#"{"type": "integer"}"#, r#""{}""#),
+            r#"At the top of the JSON: "{}" is not of type "integer"."#
+        );
+        assert_eq!(
+            advice(object, r#""{ no JSON""#),
+            r#"At the top of the JSON: "{ no JSON" is not of type "object"."#
+        );
     }
 
     #[test]
