@@ -17,11 +17,13 @@ mod beginning;
 mod history;
 mod import;
 mod kept;
+mod outputs;
 mod stored;
 
 pub use beginning::{NewIds, Start};
 pub use history::{Finished, Summary, Verification};
 pub use import::{Importer, Mismatch};
+pub use outputs::{Attempt, AttemptOutcome, AttemptQuery, SessionOutputs};
 use stored::{damaged, head, json, new_event, verdict};
 
 /// How often we look again when somebody else was first.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Budget, Command, Origin, Rules, SESSION_STEPS_MAX, State, decide};
+use engine::{Budget, Command, Origin, Refusal, Rules, SESSION_STEPS_MAX, State, decide};
 use workflow::{Context, Workflow};
 
 use super::stored::{check_criteria, damaged, head, new_event, pinned};
@@ -11,7 +11,7 @@ use crate::error::Error as StoreError;
 use crate::model::{Created, Definition, NewSession};
 
 /// A session to begin.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Start {
     pub id: String,
     pub owner: String,
@@ -41,11 +41,13 @@ pub struct NewIds {
 impl Sessions {
     /// Begins a session, or returns the one that was begun with the same key.
     pub fn start(&self, workflow: &Workflow, start: Start) -> Result<Arc<Session>, Error> {
-        let (event, ids) = self.started(workflow, start)?;
+        let budget = Budget::with_steps(SESSION_STEPS_MAX);
+        let (event, ids) = self.started(workflow, start, &budget)?;
         self.create(pinned(workflow)?, &event, ids)
     }
 
     /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
+    /// [`Error::Overtaken`]: deciding takes more work than the threads of others are for; [`Sessions::start`] does it.
     pub fn start_then(
         self: &Arc<Self>,
         workflow: &Workflow,
@@ -56,8 +58,11 @@ impl Sessions {
         if self.store.is_remote() {
             return done(self.start(workflow, start));
         }
-        let (event, ids) = match self.started(workflow, start) {
+        let (event, ids) = match self.started(workflow, start, &Budget::for_inline_call()) {
             Ok(started) => started,
+            Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => {
+                return done(Err(Error::Overtaken));
+            }
             Err(error) => return done(Err(error)),
         };
         let (new, session) =
@@ -99,14 +104,17 @@ impl Sessions {
     }
 
     /// The first event of a session that is to begin.
-    fn started(&self, workflow: &Workflow, start: Start) -> Result<(engine::Event, NewIds), Error> {
+    fn started(
+        &self,
+        workflow: &Workflow,
+        start: Start,
+        budget: &Budget,
+    ) -> Result<(engine::Event, NewIds), Error> {
         let refused = |refusal| Error::Refused { refusal, session: None };
         check_criteria(workflow).map_err(refused)?;
         let Start { id, owner, key, goal, context, shared_with, strict, time } = start;
         let command = Command::Start { goal, context, strict, rules: Rules::CURRENT };
-        // Where a session begins is found on the thread that reads, as where it stands is.
-        let budget = Budget::with_steps(SESSION_STEPS_MAX);
-        let event = decide(workflow, &self.checker, None, command, &budget).map_err(refused)?;
+        let event = decide(workflow, &self.checker, None, command, budget).map_err(refused)?;
         let event = event.ok_or_else(|| damaged("a start that is no event"))?;
         Ok((event, NewIds { id, owner, key, shared_with, strict, time }))
     }

@@ -78,6 +78,8 @@ impl Sessions {
         }
         let mut state = self.state_at(&session.id, stored.version - 1)?;
         state.apply(&event);
+        // That the session came from a file counts for all of its history.
+        state.imported.clone_from(&session.state.imported);
         let verdict = verdict(&event);
         let session = Arc::new(Session {
             id: session.id.clone(),
@@ -176,7 +178,7 @@ impl Sessions {
     }
 
     /// Goes through a log with no more than one page of it in memory.
-    fn each_page(
+    pub(super) fn each_page(
         &self,
         id: &str,
         mut from: Version,

@@ -193,8 +193,17 @@ impl Replay<'_> {
     }
 
     fn begin(&mut self, event: &Event) -> Result<State, Mismatch> {
-        let Event::Started { rules, goal, context, forked_from, gated, strict, imported, .. } =
-            event
+        let Event::Started {
+            rules,
+            goal,
+            context,
+            forked_from,
+            gated,
+            strict,
+            imported,
+            outputs,
+            ..
+        } = event
         else {
             return Err(Mismatch::at("/body/type", "a session begins with `started`"));
         };
@@ -212,8 +221,9 @@ impl Replay<'_> {
             self.unverified += 1;
             return Ok(state);
         }
-        if imported.is_some() || !gated.is_empty() {
-            return Err(Mismatch::at("/body", "only a copy brings gates or an import with it"));
+        if imported.is_some() || !gated.is_empty() || !outputs.is_empty() {
+            let why = "only a copy brings gates, outputs or an import with it";
+            return Err(Mismatch::at("/body", why));
         }
         let command = Command::Start {
             goal: goal.clone(),
@@ -356,10 +366,10 @@ fn place(event: &Event) -> Option<&Place> {
 
 /// Of what going back restores.
 fn digest(state: &State) -> [u8; 32] {
-    let State { context, completed, loops, step, loop_gate, .. } = state;
+    let State { context, completed, loops, step, loop_gate, outputs, .. } = state;
     let gates = loop_gate.as_ref().map(|gate| &gate.loops);
     // What came out of JSON goes into it again.
-    let text = json(&(context, completed, loops, step, gates)).unwrap_or_default();
+    let text = json(&(context, completed, loops, step, gates, outputs)).unwrap_or_default();
     Sha256::digest(text.as_bytes()).into()
 }
 

@@ -7,11 +7,18 @@ mod ways;
 
 use std::sync::Arc;
 
-use engine::{Channel, Checker, Decision, Refusal, Submission};
+use engine::{Channel, Checker, Decision, Opening, Refusal, Submission, View};
 use serde_json::json;
-use store::sessions::{Error, Importer, NewIds, Sessions, Start, Verdict};
+use store::sessions::{Error, Importer, NewIds, Session, Sessions, Start, Verdict};
 use store::{ExportedLog, ImportFile, Key, Store};
 use workflow::{Context, Format, Scrutiny, Workflow, read};
+
+/// What is handed out, without earlier outputs.
+fn view(session: &Session) -> Result<View<'_>, Refusal> {
+    let budget = engine::Budget::for_call();
+    let detail = Opening::Reminder;
+    engine::view(&session.workflow, &session.state, detail, &|_: &str| None, &budget)
+}
 
 fn workflow() -> Workflow {
     let definition = json!({
@@ -432,7 +439,7 @@ fn old_sessions_are_replayed_and_go_on() {
         assert_eq!(sessions.verify(id).unwrap().flaws, Vec::<String>::new());
         let session = sessions.open(id).unwrap();
         assert_eq!((session.state.revision, session.state.step.as_deref()), (*revision, *step));
-        assert!(engine::view(&session.workflow, &session.state).is_ok());
+        assert!(view(&session).is_ok());
         assert_eq!(session.state.strict, text.contains("\"strict\": true"));
         let again = json!(sessions.store().export(id).unwrap());
         let bodies = |log: &serde_json::Value| {
@@ -473,4 +480,40 @@ fn rewind_that_reopens_a_session_counts_its_shares() {
     assert_eq!(place(&sessions, "done"), (3, None, false));
     sessions.store().share("open-0", "bob", false).unwrap();
     assert_eq!(rewind().unwrap().state.step.as_deref(), Some("file"));
+}
+
+/// Where the first step is found only after much searching.
+#[test]
+fn costly_start_is_left_to_a_thread_of_its_own() {
+    let never = json!({"id": "never", "title": "N", "prompt": "N",
+        "runCondition": {"var": "log", "contains": "now"}});
+    let definition = json!({
+        "id": "costly", "name": "Costly", "description": "Searches", "version": "1.0.0",
+        "steps": [
+            {"id": "each", "type": "loop", "title": "Each", "body": [never],
+             "loop": {"type": "for", "count": 400, "maxIterations": 400}},
+            {"id": "last", "title": "Last", "prompt": "Last."},
+        ],
+    });
+    let reading = read(definition.to_string().as_bytes(), Format::Json, Scrutiny::Syntax);
+    let (workflow, world) = (reading.workflow.unwrap(), World::new());
+    let context: Context = json!({"log": "x".repeat(40_000)}).as_object().cloned().unwrap();
+    let sessions = Arc::new(world.sessions());
+    let start = |id: &str| Start {
+        id: id.to_owned(),
+        owner: "ann".to_owned(),
+        context: context.clone(),
+        ..Start::default()
+    };
+    let (sender, told) = std::sync::mpsc::channel();
+    let done = Box::new(move |started| sender.send(started).unwrap());
+    sessions.start_then(&workflow, start("inline"), done);
+    assert!(matches!(told.recv().unwrap(), Err(Error::Overtaken)));
+    assert!(matches!(sessions.open("inline"), Err(Error::NotFound)), "nothing was written");
+    let session = sessions.start(&workflow, start("costly")).unwrap();
+    assert_eq!(session.state.step.as_deref(), Some("last"));
+    let inline = engine::Budget::for_inline_call();
+    let seen = engine::view(&workflow, &session.state, Opening::Full, &|_: &str| None, &inline);
+    assert!(seen.is_err() && inline.is_exhausted());
+    assert!(view(&session).is_ok());
 }

@@ -20,7 +20,7 @@ fn workflow() -> Workflow {
 /// What is handed out, and how the session is listed.
 fn seen(sessions: &Sessions, id: &str) -> (Option<String>, Status, Option<String>) {
     let session = sessions.open(id).unwrap();
-    let view = engine::view(&session.workflow, &session.state).unwrap();
+    let view = view(&session).unwrap();
     let meta = sessions.store().meta(id).unwrap().unwrap();
     (view.step.map(|step| step.id.to_owned()), meta.head.status, meta.head.step)
 }
@@ -87,7 +87,7 @@ fn an_old_session_asks_with_the_output_of_the_first_step() {
     import(&world, &log).unwrap();
     let (sessions, id) = (world.sessions(), &*log.session.id);
     let session = sessions.open(id).unwrap();
-    let view = engine::view(&session.workflow, &session.state).unwrap();
+    let view = view(&session).unwrap();
     assert_eq!(view.step.map(|step| step.id), Some("erase"));
     let revision = session.state.revision;
     let advanced = sessions.advance(id, revision, &submission("erase", "gone"), 9).unwrap();
