@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use workflow::{Finding, Format, Reading, Scrutiny};
+use workflow::{Finding, Format, Reading, Scrutiny, read};
 
 use crate::load::{Found, find, read_with};
 
@@ -49,12 +49,29 @@ pub fn examine(path: &Path) -> io::Result<Examination> {
 }
 
 fn examine_file(path: PathBuf) -> Option<Examined> {
-    let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
-    let (mut reading, read) = read_with(&path, format, Scrutiny::Compile)?;
-    let file: Box<str> = path.display().to_string().into();
-    for finding in &mut reading.findings {
-        finding.file.get_or_insert_with(|| file.clone());
-    }
-    let text = read.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+    let name = path.display().to_string();
+    let (reading, content) = read_with(&path, |bytes| examine_text(bytes, Some(&name)))?;
+    let text = content.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
     Some(Examined { path, reading, text })
+}
+
+/// Checks a definition for its author, wherever its text comes from. The file name, if any, decides the format and
+/// becomes part of the findings.
+pub fn examine_text(bytes: &[u8], file_name: Option<&str>) -> Reading {
+    let format = file_name.and_then(Format::of).unwrap_or_else(|| detect_format(bytes));
+    let mut reading = read(bytes, format, Scrutiny::Compile);
+    for finding in &mut reading.findings {
+        finding.file = file_name.map(Into::into);
+    }
+    reading
+}
+
+/// The format of a text whose name does not tell. A definition in JSON begins with a brace, no block of YAML does, and
+/// a slash can only begin a misplaced comment.
+fn detect_format(bytes: &[u8]) -> Format {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match bytes.trim_ascii_start().first() {
+        Some(b'{' | b'[' | b'/') => Format::Json,
+        _ => Format::Yaml,
+    }
 }

@@ -10,7 +10,7 @@ mod source;
 mod watch;
 
 pub use catalog::{Catalog, Change};
-pub use examine::{Examination, Examined, examine};
+pub use examine::{Examination, Examined, examine, examine_text};
 pub use load::{FILES_MAX, FOLDER_DEPTH_MAX};
 pub use snapshot::{Entry, Shadow, ShadowReason, Snapshot, SourceReport, SourceState};
 pub use source::{Bundled, Digest, Kind, OverridePolicy, Source};

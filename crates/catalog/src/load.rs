@@ -311,7 +311,7 @@ fn read_one((source, kind): (usize, Kind), found: &Found, known: &Known<'_>) -> 
         return before.cloned();
     }
     let format = Format::of(&path.to_string_lossy()).unwrap_or(Format::Json);
-    let (mut reading, content) = read_with(path, format, Scrutiny::Syntax)?;
+    let (mut reading, content) = read_with(path, |bytes| read(bytes, format, Scrutiny::Syntax))?;
     if let Some((bytes, _)) = content.as_ref().filter(|_| reading.id.is_none()) {
         reading.id = own_id::find(bytes, format);
     }
@@ -336,12 +336,11 @@ type Content = (Vec<u8>, Stamp);
 /// Reads a file, with its content where there is any; `None` where it is gone.
 pub(crate) fn read_with(
     path: &Path,
-    format: Format,
-    scrutiny: Scrutiny,
+    read: impl FnOnce(&[u8]) -> Reading,
 ) -> Option<(Reading, Option<Content>)> {
     let refused = |finding| Reading { workflow: None, id: None, findings: vec![finding] };
     match read_settled(path) {
-        Ok((bytes, stamp)) => Some((read(&bytes, format, scrutiny), Some((bytes, stamp)))),
+        Ok((bytes, stamp)) => Some((read(&bytes), Some((bytes, stamp)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some((refused(unreadable(path, &error)), None)),
     }
@@ -428,7 +427,8 @@ mod tests {
         let (done, read) = mpsc::channel();
         // The check of its name was passed already.
         std::thread::spawn(move || {
-            let _ = done.send(read_with(&path, Format::Json, Scrutiny::Syntax));
+            let syntax = |bytes: &[u8]| workflow::read(bytes, Format::Json, Scrutiny::Syntax);
+            let _ = done.send(read_with(&path, syntax));
         });
         let (reading, content) = read.recv_timeout(WATCHDOG).unwrap().unwrap();
         assert_eq!(reading.findings[0].code, Code::Unreadable);

@@ -357,7 +357,9 @@ fn absolute(path: &Path) -> PathBuf {
 /// Whether a file that nobody has closed holds a workflow that can be used all the same.
 fn is_usable(path: &Path) -> bool {
     let format = Format::of(&path.to_string_lossy());
-    let reading = format.and_then(|format| read_with(path, format, Scrutiny::Syntax));
+    let reading = format.and_then(|format| {
+        read_with(path, |bytes| workflow::read(bytes, format, Scrutiny::Syntax))
+    });
     // A file that is gone has nothing to wait for, and one that is none of ours neither.
     reading.is_none_or(|(reading, _)| reading.workflow.is_some())
 }
