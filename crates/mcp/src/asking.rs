@@ -16,7 +16,7 @@ pub use self::answer::{Answer, Answers, Root, Sampled};
 pub use self::question::{Form, Question, Sampling, Visit};
 use crate::action::{Abilities, Call};
 use crate::era::modern;
-use crate::jsonrpc::{self, Error};
+use crate::jsonrpc::{self, Error, check_size};
 use crate::revision::Traits;
 use crate::server::Server;
 
@@ -151,21 +151,30 @@ pub(crate) fn input_required(server: &Server, ask: Ask) -> Result<String, Error>
     Ok(result.to_string())
 }
 
+/// What all answers together may have, and the state that goes with them.
+const ANSWERS_BYTES_MAX: usize = 1024 * 1024;
+const STATE_BYTES_MAX: usize = 64 * 1024;
+
 /// The answers that a client of the modern era has brought back, if it was asked at all.
 pub(crate) fn brought(params: Option<&RawValue>) -> Result<Option<Answers>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Brought<'a> {
         #[serde(borrow, default)]
-        input_responses: Option<BTreeMap<String, &'a RawValue>>,
-        request_state: Option<String>,
+        input_responses: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        request_state: Option<&'a RawValue>,
     }
-    let Brought { input_responses, request_state: state } = jsonrpc::params(params)?;
-    if input_responses.is_none() && state.is_none() {
+    let Brought { input_responses, request_state } = jsonrpc::params(params)?;
+    if input_responses.is_none() && request_state.is_none() {
         return Ok(None);
     }
+    check_size("inputResponses", ANSWERS_BYTES_MAX, input_responses)?;
+    check_size("requestState", STATE_BYTES_MAX, request_state)?;
+    let state = jsonrpc::value(request_state)?;
+    let responses: Option<BTreeMap<String, &RawValue>> = jsonrpc::value(input_responses)?;
     let mut given = BTreeMap::new();
-    for (name, response) in input_responses.unwrap_or_default() {
+    for (name, response) in responses.unwrap_or_default() {
         let answer = Answer::read(response).map_err(|error| {
             Error::invalid_params(format!("the answer `{name}` in inputResponses: {error}"))
         })?;

@@ -16,7 +16,7 @@ use answering::{ask_id, taken_back};
 use crate::action::{Abilities, Action, Level, OK, Outcome, Reply, Ticket};
 use crate::asking::Asking;
 use crate::batches::Batches;
-use crate::dispatch::{Shape, Step, outcome};
+use crate::dispatch::{PARAMS_BYTES_MAX, Shape, Step, outcome};
 use crate::era::{legacy, modern};
 use crate::jsonrpc::{self, Body, Error, Id, Message, Received, Rejected, Request};
 use crate::listening::Listener;
@@ -27,7 +27,7 @@ use crate::traced::Traced;
 /// How many resources a client may subscribe to, and how many streams a modern one may open.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
 /// The longest URI that is remembered.
-const URI_BYTES_MAX: usize = 2048;
+pub(crate) const URI_BYTES_MAX: usize = 2048;
 
 /// How many messages may come together. Their answers wait for the last of them, and cannot be written before.
 const BATCH_MAX: usize = 100;
@@ -314,8 +314,13 @@ impl Connection {
 
     fn request(&mut self, request: &Request<'_>, batch: Option<u64>, actions: &mut Vec<Action>) {
         self.join_batch(batch);
-        let meta = modern::meta(request);
-        let step = if batch.is_some() && request.method == "initialize" {
+        let (meta, refused) = match modern::meta(request) {
+            Ok(meta) => (meta, None),
+            Err(error) => (None, Some(error)),
+        };
+        let step = if let Some(error) = refused {
+            Err(error)
+        } else if batch.is_some() && request.method == "initialize" {
             Err(Error::invalid_request("`initialize` must not be part of a batch"))
         } else if batch.is_some() && self.transport == Transport::Http && is_kept(request) {
             // A batch has a connection of its own there, which ends with it.
@@ -375,7 +380,7 @@ impl Connection {
         if method != "notifications/cancelled" {
             return;
         }
-        let fields: Result<Value, Error> = jsonrpc::params(params);
+        let fields: Result<Value, Error> = jsonrpc::params_within(PARAMS_BYTES_MAX, params);
         let Some(wanted) = fields.ok().and_then(|fields| fields.get("requestId").cloned()) else {
             return;
         };

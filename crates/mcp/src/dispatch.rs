@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,10 +10,15 @@ use serde_json::{Value, json};
 
 use crate::action::{Abilities, Call, Outcome, Reference, completion};
 use crate::asking::input_required;
-use crate::jsonrpc::{Error, params};
+use crate::jsonrpc::{Error, check_size, params};
 use crate::quote::Quoted;
 use crate::revision::{Revision, Traits};
 use crate::server::{Caching, Server};
+
+/// What the parameters of a request may have. Those of `tools/call` are for each tool to say.
+pub(crate) const PARAMS_BYTES_MAX: usize = 256 * 1024;
+/// How many arguments a prompt may be asked for with.
+const PROMPT_ARGUMENTS_MAX: usize = 100;
 
 /// What a request leads to.
 #[derive(Debug)]
@@ -45,6 +51,7 @@ pub(crate) fn shared(
     raw: Option<&RawValue>,
 ) -> Result<Step, Error> {
     let plain = |call| Ok(Step::Call(call, Shape::Plain));
+    check_params(method, raw)?;
     match method {
         "tools/list" => {
             no_cursor(raw)?;
@@ -60,11 +67,23 @@ pub(crate) fn shared(
         "prompts/list" => plain(Call::ListPrompts { cursor: cursor(raw)? }),
         "prompts/get" => {
             let GetPrompt { name, arguments } = params(raw)?;
-            let arguments = arguments.unwrap_or_default().into_iter().collect();
+            let arguments: Vec<_> = arguments.unwrap_or_default().into_iter().collect();
+            if arguments.len() > PROMPT_ARGUMENTS_MAX {
+                let details = format!("a prompt may have {PROMPT_ARGUMENTS_MAX} arguments");
+                return Err(Error::invalid_params(details));
+            }
             plain(Call::GetPrompt { name, arguments })
         }
         "completion/complete" => plain(complete(raw)?),
         unknown => Err(Error::method_not_found(unknown)),
+    }
+}
+
+/// Whether parameters are not too large to be looked at.
+pub(crate) fn check_params(method: &str, raw: Option<&RawValue>) -> Result<(), Error> {
+    match method {
+        "tools/call" | "subscriptions/listen" => Ok(()),
+        _ => check_size("the parameters", PARAMS_BYTES_MAX, raw),
     }
 }
 
@@ -128,10 +147,30 @@ fn no_cursor(raw: Option<&RawValue>) -> Result<(), Error> {
 fn call_tool(server: &Server, raw: Option<&RawValue>) -> Result<Step, Error> {
     let CallTool { name, arguments } = params(raw)?;
     let Some(tool) = server.tool(&name) else {
+        let name = Shown(&name);
         return Err(Error::invalid_params(format!("there is no tool `{name}`")));
     };
+    if let Some(hidden) = server.hidden_tool(&name) {
+        let details = format!("there is no tool `{name}`: {}", hidden.advice);
+        return Err(Error::invalid_params(details));
+    }
     let call = Call::Tool { name: tool.name, arguments: object(arguments)?, is_method: false };
     Ok(Step::Call(call, Shape::Tool))
+}
+
+/// A name that is repeated, which somebody may have made very long.
+pub(crate) struct Shown<'a>(pub(crate) &'a str);
+
+/// More of a name is not repeated.
+const NAME_SHOWN_BYTES_MAX: usize = 1024;
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.get(..self.0.floor_char_boundary(NAME_SHOWN_BYTES_MAX)) {
+            Some(head) if head.len() < self.0.len() => write!(out, "{head}…"),
+            _ => out.write_str(self.0),
+        }
+    }
 }
 
 /// Arguments as an object: absent and null are an empty one.

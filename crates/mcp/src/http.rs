@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::action::Reply;
+use crate::dispatch::{Shown, check_params};
 use crate::era::modern;
 use crate::jsonrpc::{Body, Error, Id, Message, Received, Request, error_over_http};
 use crate::revision::Revision;
@@ -77,8 +78,9 @@ pub fn classify(body: &Body<'_>, headers: &impl Headers, server: &Server) -> Res
     };
     match message {
         Message::Request(request) => match modern::meta(request) {
-            None if !is_modern => Ok(legacy(request)),
-            meta => {
+            Err(error) => Err(refused(Some(&request.id), &error)),
+            Ok(None) if !is_modern => Ok(legacy(request)),
+            Ok(meta) => {
                 let meta = meta.unwrap_or(&Value::Null);
                 check(request, headers, server, version, meta.get(modern::VERSION))
                     .and_then(|()| modern::is_complete(meta).map(drop))
@@ -151,6 +153,7 @@ fn check(
         return Err(mismatch(details));
     }
     agrees("Mcp-Method", headers.get(METHOD), Some(&request.method))?;
+    check_params(&request.method, request.params)?;
     let field = match &*request.method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
@@ -216,7 +219,8 @@ fn agrees(name: &str, header: Option<&[u8]>, body: Option<&str>) -> Result<(), E
     };
     match body {
         Some(body) if *body != *decoded => {
-            Err(mismatch(format!("the header {name} says `{decoded}`, and the body `{body}`")))
+            let (header, body) = (Shown(&decoded), Shown(body));
+            Err(mismatch(format!("the header {name} says `{header}`, and the body `{body}`")))
         }
         _ => Ok(()),
     }

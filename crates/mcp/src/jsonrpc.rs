@@ -15,6 +15,12 @@ use crate::action::OK;
 /// How deep a message may nest, itself included: what every reader of JSON further down can bear.
 const NESTING_MAX: usize = 128;
 
+/// The longest id of a request. It is repeated in every answer.
+const ID_BYTES_MAX: usize = 4 * 1024;
+
+/// The longest method. One that is not known is repeated too.
+const METHOD_BYTES_MAX: usize = 1024;
+
 /// When a client that finds us busy may try again.
 const BUSY_RETRY_MS: u64 = 1_000;
 
@@ -25,6 +31,9 @@ pub struct Id(Box<str>);
 impl Id {
     pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
+        if text.len() > ID_BYTES_MAX {
+            return None;
+        }
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         // A string must also be one that can be read: half a surrogate pair is none.
         let is_text = text.starts_with('"') && serde_json::from_str::<Cow<'_, str>>(text).is_ok();
@@ -127,8 +136,8 @@ pub(crate) struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An object, if anything: null and absent are the same.
     pub params: Option<&'a RawValue>,
-    /// What the modern era says beside the parameters, once somebody has looked.
-    pub meta: OnceCell<Option<Value>>,
+    /// What the modern era says beside the parameters, once somebody has looked; an error where that is too much.
+    pub meta: OnceCell<Result<Option<Value>, Error>>,
 }
 
 /// Something that is no message, and what to say about it.
@@ -271,8 +280,11 @@ fn message_of<'a>(text: &'a str, envelope: &Envelope<'a>) -> Result<Message<'a>,
         // complaint of ours could go on for ever.
         return Ok(Message::Response { id: None, result: None });
     }
-    if envelope.id.is_some() && id.is_none() {
-        return Err(reject("`id` must be a string or a number"));
+    if let Some(raw) = envelope.id.filter(|_| id.is_none()) {
+        return Err(match raw.get().len() > ID_BYTES_MAX {
+            true => reject(&format!("`id` may have {ID_BYTES_MAX} bytes")),
+            false => reject("`id` must be a string or a number"),
+        });
     }
     let Some(method) = envelope.method else {
         let is_answer = envelope.result.is_some() != envelope.error.is_some();
@@ -282,6 +294,9 @@ fn message_of<'a>(text: &'a str, envelope: &Envelope<'a>) -> Result<Message<'a>,
             Err(reject("`method` is missing"))
         };
     };
+    if method.get().len() > METHOD_BYTES_MAX {
+        return Err(reject(&format!("`method` may have {METHOD_BYTES_MAX} bytes")));
+    }
     let Ok(method) = serde_json::from_str::<Cow<'_, str>>(method.get()) else {
         return Err(reject("`method` must be a string"));
     };
@@ -350,10 +365,36 @@ pub fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T,
     if text.starts_with('[') {
         return Err(Error::invalid_params("params must be an object"));
     }
+    read(text)
+}
+
+/// Reads a part of the parameters; null where it is missing.
+pub(crate) fn value<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, Error> {
+    read(raw.map_or("null", RawValue::get))
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Error::invalid_params(plain(&error)),
         _ => Error::invalid_request(plain(&error)),
     })
+}
+
+/// The same for parameters that are bounded.
+pub(crate) fn params_within<'a, T: Deserialize<'a>>(
+    max: usize,
+    raw: Option<&'a RawValue>,
+) -> Result<T, Error> {
+    check_size("the parameters", max, raw)?;
+    params(raw)
+}
+
+/// Whether a part of a request is so large at most. Looked at before anything is made of it.
+pub(crate) fn check_size(what: &str, max: usize, raw: Option<&RawValue>) -> Result<(), Error> {
+    if raw.is_some_and(|raw| raw.get().len() > max) {
+        return Err(Error::invalid_params(format!("{what} may have {max} bytes")));
+    }
+    Ok(())
 }
 
 /// serde's words for a missing field are turned into the ones that the product promises, and places in

@@ -29,6 +29,6 @@ pub use host::{Begin, Carried, Finish, News, Work, guarded};
 pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
-pub use server::{More, Server, Unfollowable};
+pub use server::{HiddenTool, More, Server, Unfollowable};
 pub use traced::{Mark, Traced};
 pub use withdrawal::Withdrawal;

@@ -22,6 +22,8 @@ pub struct Server {
     /// For the model: how to use what is here.
     pub instructions: &'static str,
     pub tools: Vec<Tool>,
+    /// Those of `tools` that `tools/list` omits and `tools/call` refuses. Their methods still answer.
+    pub hidden: Vec<HiddenTool>,
     /// Behind them, those that are there only at times.
     pub more: Option<More>,
     /// Calls write lines for the client's log.
@@ -37,6 +39,14 @@ pub struct Server {
     metas: [OnceLock<String>; 5],
     /// By tool, in their order, the others behind.
     mirrored: OnceLock<Vec<Vec<Mirrored>>>,
+}
+
+/// A tool that clients reach only by its method.
+#[derive(Debug, Clone, Copy)]
+pub struct HiddenTool {
+    pub name: &'static str,
+    /// What a client should call instead.
+    pub advice: &'static str,
 }
 
 /// Tools that come and go while we run. Whoever makes them do so tells it too: [`crate::Changed::tools`].
@@ -69,6 +79,7 @@ impl Server {
             description,
             instructions,
             tools,
+            hidden: Vec::new(),
             more: None,
             logs: false,
             traces: false,
@@ -86,6 +97,10 @@ impl Server {
             let more = self.more.as_ref()?;
             more.tools.iter().find(named).filter(|_| (more.are_there)())
         })
+    }
+
+    pub(crate) fn hidden_tool(&self, name: &str) -> Option<&HiddenTool> {
+        self.hidden.iter().find(|tool| tool.name == name)
     }
 
     /// All that there ever are.
@@ -128,8 +143,9 @@ impl Server {
         self.lists[usize::from(has_more)][revision as usize].get_or_init(|| {
             let traits = revision.traits();
             let count = if has_more { usize::MAX } else { self.tools.len() };
-            let tools = self.all().take(count).map(|tool| tool.to_json(&traits));
-            let tools: Vec<Value> = tools.collect();
+            let tools = self.all().take(count);
+            let listed = tools.filter(|tool| self.hidden_tool(tool.name).is_none());
+            let tools: Vec<Value> = listed.map(|tool| tool.to_json(&traits)).collect();
             self.complete(revision, json!({"tools": tools}), Caching::List).to_string()
         })
     }

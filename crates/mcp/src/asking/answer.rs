@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+/// The largest answer that is read.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 /// What came back, by the names under which it was asked. What is missing was not answered.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,6 +56,9 @@ impl Sampled {
 
 impl Answer {
     pub(crate) fn read(raw: &RawValue) -> serde_json::Result<Self> {
+        if raw.get().len() > ANSWER_BYTES_MAX {
+            return Err(serde_json::Error::custom(format!("it may have {ANSWER_BYTES_MAX} bytes")));
+        }
         #[derive(Deserialize)]
         struct Kind {
             #[serde(default)]

@@ -11,8 +11,8 @@ use crate::asking::abilities;
 use crate::connection::{
     Connection, SUBSCRIPTIONS_MAX, Transport, check_uri, too_many_subscriptions,
 };
-use crate::dispatch::{Shape, Step, Uri, object, shared};
-use crate::jsonrpc::{Error, Request, params};
+use crate::dispatch::{PARAMS_BYTES_MAX, Shape, Step, Uri, object, shared};
+use crate::jsonrpc::{Error, Request, params, params_within};
 use crate::revision::Revision;
 
 pub(crate) fn request(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
@@ -114,7 +114,7 @@ pub(crate) fn origin(connection: &Connection, request: &Request<'_>, revision: R
 /// The handshake. Any of the four revisions is echoed; a client of the modern era that tries is offered
 /// the newest of them; everything else is refused, and may try again.
 fn initialize(connection: &mut Connection, request: &Request<'_>) -> Result<Step, Error> {
-    let fields: Value = params(request.params)?;
+    let fields: Value = params_within(PARAMS_BYTES_MAX, request.params)?;
     let wanted = match fields.get("protocolVersion") {
         Some(Value::String(wanted)) => wanted,
         Some(_) => return Err(Error::invalid_params("protocolVersion must be a string")),

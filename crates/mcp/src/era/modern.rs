@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::Origin;
 use crate::action::Level;
 use crate::asking::{abilities, brought};
-use crate::connection::{Connection, check_uri};
+use crate::connection::{Connection, SUBSCRIPTIONS_MAX, URI_BYTES_MAX, check_uri};
 use crate::dispatch::{Step, shared};
-use crate::jsonrpc::{Error, Request, params};
+use crate::jsonrpc::{Error, Request, check_size, params_within};
 use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
@@ -20,12 +20,18 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
+/// The most that a request may say about itself in `_meta`.
+const META_BYTES_MAX: usize = 64 * 1024;
+/// What a list of resources to follow may have, with all that goes with it.
+const LISTEN_BYTES_MAX: usize = SUBSCRIPTIONS_MAX * (URI_BYTES_MAX + 16);
+
 /// The `_meta` of a request that belongs to this era, by its method or by either key. None: it does not.
-pub(crate) fn meta<'r>(request: &'r Request<'_>) -> Option<&'r Value> {
-    request.meta.get_or_init(|| read_meta(request)).as_ref()
+pub(crate) fn meta<'r>(request: &'r Request<'_>) -> Result<Option<&'r Value>, Error> {
+    let meta = request.meta.get_or_init(|| read_meta(request));
+    meta.as_ref().map(Option::as_ref).map_err(Clone::clone)
 }
 
-fn read_meta(request: &Request<'_>) -> Option<Value> {
+fn read_meta(request: &Request<'_>) -> Result<Option<Value>, Error> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         #[serde(borrow, rename = "_meta")]
@@ -35,12 +41,15 @@ fn read_meta(request: &Request<'_>) -> Option<Value> {
     // Most legacy requests have no such text at all, and are told apart without parsing.
     let text = request.params.map_or("", RawValue::get);
     if !is_ours && !text.contains("_meta") {
-        return None;
+        return Ok(None);
     }
     let fields: Option<Fields<'_>> = serde_json::from_str(text).ok();
-    let meta = fields.and_then(|fields| serde_json::from_str(fields.meta.get()).ok());
+    let raw = fields.map(|fields| fields.meta);
+    check_size("_meta", META_BYTES_MAX, raw).map_err(Error::bad_request)?;
+    let meta = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let meta: Value = meta.unwrap_or_default();
-    (is_ours || meta.get(VERSION).is_some() || meta.get(CAPABILITIES).is_some()).then_some(meta)
+    let is_modern = is_ours || meta.get(VERSION).is_some() || meta.get(CAPABILITIES).is_some();
+    Ok(is_modern.then_some(meta))
 }
 
 /// What a request says about its client, and what it brings back from its user.
@@ -103,7 +112,7 @@ fn discover(server: &Server) -> String {
 
 /// Which notifications the client wants, less those that we never send.
 fn listen(server: &Server, request: &Request<'_>) -> Result<Step, Error> {
-    let fields: Value = params(request.params)?;
+    let fields: Value = params_within(LISTEN_BYTES_MAX, request.params)?;
     let Some(Value::Object(wanted)) = fields.get("notifications") else {
         return Err(Error::invalid_params("notifications is required"));
     };
