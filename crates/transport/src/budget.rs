@@ -15,6 +15,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::host::Principal;
+use crate::limits::{INLINE_TIME_FREE, INLINE_TIME_MAX, INLINE_TIME_SHARE};
 
 /// The time in which a whole budget drains.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -25,7 +26,13 @@ pub(crate) struct Budgets {
     /// Nanoseconds and bytes in a minute.
     limits: [u64; 2],
     used: Mutex<HashMap<Arc<str>, Usage>>,
+    /// What the calls of principals have taken of the threads that read requests, in nanoseconds. Anonymous clients share
+    /// one entry.
+    inline: Mutex<InlineUsage>,
 }
+
+/// Nanoseconds, and when they were counted last.
+type InlineUsage = HashMap<Option<Arc<str>>, (u64, Instant)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
@@ -51,7 +58,7 @@ impl Budgets {
     /// What may be used in a minute.
     pub(crate) fn new(cpu_time: Duration, bytes: u64) -> Arc<Self> {
         let limits = [nanos(cpu_time), bytes].map(|limit| limit.max(1));
-        Arc::new(Self { limits, used: Mutex::default() })
+        Arc::new(Self { limits, used: Mutex::default(), inline: Mutex::default() })
     }
 
     /// Whether a principal may go on. What is in flight is never interrupted, so its use can exceed the budget.
@@ -85,6 +92,37 @@ impl Budgets {
         done
     }
 
+    /// The same for work on a thread that reads requests. Says how long it took.
+    pub(crate) fn measure_inline<T>(
+        &self,
+        principal: Option<&Arc<str>>,
+        work: impl FnOnce() -> T,
+    ) -> (T, Duration) {
+        let before = thread_time();
+        let done = work();
+        let time = thread_time().saturating_sub(before);
+        self.spend(principal, Resource::CpuTime, nanos(time));
+        if time > INLINE_TIME_FREE {
+            let now = Instant::now();
+            let mut inline = self.inline();
+            let (used, at) = inline.entry(principal.cloned()).or_insert((0, now));
+            (*used, *at) = (inline_left(*used, *at, now).saturating_add(nanos(time)), now);
+        }
+        (done, time)
+    }
+
+    /// Whether the calls of a principal have taken enough of the threads that read requests, for now.
+    pub(crate) fn has_spent_inline_time(&self, principal: Option<&Arc<str>>) -> bool {
+        let inline = self.inline();
+        if inline.is_empty() {
+            return false;
+        }
+        let used = inline.get(&principal.cloned());
+        used.is_some_and(|(used, at)| {
+            inline_left(*used, *at, Instant::now()) >= nanos(INLINE_TIME_MAX)
+        })
+    }
+
     /// Counts the bytes of a response: now, or as they are sent if it is a stream.
     pub(crate) fn meter(
         self: &Arc<Self>,
@@ -111,6 +149,10 @@ impl Budgets {
         let mut used = self.used();
         used.retain(|_, usage| self.drain(*usage, now).amounts != [0; 2]);
         used.shrink_to_fit();
+        drop(used);
+        let mut inline = self.inline();
+        inline.retain(|_, (used, at)| inline_left(*used, *at, now) > 0);
+        inline.shrink_to_fit();
     }
 
     fn spend(&self, principal: Option<&Arc<str>>, resource: Resource, amount: u64) {
@@ -136,9 +178,19 @@ impl Budgets {
         drained
     }
 
+    fn inline(&self) -> MutexGuard<'_, InlineUsage> {
+        self.inline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn used(&self) -> MutexGuard<'_, HashMap<Arc<str>, Usage>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is left of the time that was used inline.
+fn inline_left(used: u64, at: Instant, now: Instant) -> u64 {
+    let elapsed = nanos(now.saturating_duration_since(at));
+    used.saturating_sub(elapsed / u64::from(INLINE_TIME_SHARE))
 }
 
 /// `whole * part / of`, or as much as there is.
@@ -215,6 +267,31 @@ mod tests {
         pass(&budgets, MINUTE);
         budgets.sweep();
         assert!(budgets.used().is_empty(), "principals that use nothing are forgotten");
+    }
+
+    #[test]
+    fn inline_time_is_per_principal_and_drains() {
+        let budgets = Budgets::new(MINUTE, u64::MAX);
+        let [ann, bob] = ["ann", "bob"].map(principal);
+        let (ann, bob) = (Some(&ann.name), Some(&bob.name));
+        let spin = |time: Duration| {
+            let start = thread_time();
+            while thread_time() - start < time {}
+        };
+        for _ in 0..1_000 {
+            budgets.measure_inline(ann, || ());
+        }
+        assert!(budgets.inline().is_empty(), "cheap calls are not counted");
+        let ((), time) = budgets.measure_inline(ann, || spin(INLINE_TIME_MAX * 2));
+        assert!(time >= INLINE_TIME_MAX * 2);
+        assert!(budgets.has_spent_inline_time(ann));
+        assert!(!budgets.has_spent_inline_time(bob) && !budgets.has_spent_inline_time(None));
+        let pass = |time| budgets.inline().values_mut().for_each(|(_, at)| *at -= time);
+        pass(time * INLINE_TIME_SHARE - INLINE_TIME_MAX);
+        assert!(!budgets.has_spent_inline_time(ann));
+        pass(INLINE_TIME_MAX);
+        budgets.sweep();
+        assert!(budgets.inline().is_empty(), "principals that use nothing are forgotten");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp::{
     Action, Body, Call, Caller, Carried, Changed, Connection, Finish, News, Outcome, Peer, Reply,
@@ -17,7 +18,7 @@ use crate::handshake_token;
 use crate::host::{Following, Host};
 #[cfg(target_os = "linux")]
 use crate::limits::BLOCKING_NICENESS;
-use crate::limits::STREAM_TIME;
+use crate::limits::{INLINE_TIME_MAX, STREAM_TIME};
 use crate::routes::Request;
 use crate::service::Service;
 use crate::stream::Stream;
@@ -41,6 +42,8 @@ pub(crate) struct Exchange<H: Host> {
     asked_ids: Vec<String>,
     /// The client may go for now, if it can come back.
     hangs_up: bool,
+    /// What its calls have taken of the threads that read requests.
+    inline_time: Duration,
 }
 
 /// News are large, and a channel makes room for many: most exchanges have none.
@@ -66,6 +69,8 @@ enum TakenBack {
     Thread(tokio::task::AbortHandle),
     /// Whoever carries it out is told.
     Told(Withdrawal),
+    /// Either, by how far it has come.
+    Queued(tokio::task::AbortHandle, Withdrawal),
 }
 
 /// What came of a message at once.
@@ -97,6 +102,7 @@ impl<H: Host> Exchange<H> {
             asked: Vec::new(),
             asked_ids: Vec::new(),
             hangs_up: false,
+            inline_time: Duration::ZERO,
         }
     }
 
@@ -168,11 +174,54 @@ impl<H: Host> Exchange<H> {
     }
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
-        let host = &self.service.host;
-        let budgets = &self.service.budgets;
-        let carried =
-            budgets.measure(self.principal.as_ref(), || guarded(|| host.carry_out(call, caller)));
+        if self.has_spent_inline_time() {
+            return self.queue(ticket, move |host| host.carry_out(call, caller));
+        }
+        let service = Arc::clone(&self.service);
+        let carried = self.measure_inline(|| guarded(|| service.host.carry_out(call, caller)));
         self.carried(ticket, carried);
+    }
+
+    /// Whether this body, or its principal, is to leave the threads that read requests to others for now.
+    fn has_spent_inline_time(&self) -> bool {
+        self.inline_time >= INLINE_TIME_MAX
+            || self.service.budgets.has_spent_inline_time(self.principal.as_ref())
+    }
+
+    fn measure_inline<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let budgets = &self.service.budgets;
+        let (done, time) = budgets.measure_inline(self.principal.as_ref(), work);
+        self.inline_time += time;
+        done
+    }
+
+    /// Has a call begun, and carried out if that takes its time, on a thread of its own in its principal's turn.
+    fn queue(&mut self, ticket: Ticket, begin: impl FnOnce(&H) -> Carried + Send + 'static) {
+        let news = self.sender();
+        let finish = Finish::new(move |piece| {
+            let _ = news.send((ticket, Box::new(piece)));
+        });
+        let withdrawal = finish.withdrawal();
+        let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
+        let task = tokio::spawn(async move {
+            let Some(permit) = service.thread(principal.clone()).await else {
+                return finish.done(Outcome::Busy);
+            };
+            let work = move || {
+                give_way();
+                let carry_out = || match guarded(|| begin(&service.host)) {
+                    Carried::Now(outcome) => finish.done(outcome),
+                    Carried::Later(work) => finish.done(guarded(work)),
+                    Carried::Told(begin) => begin(finish),
+                };
+                service.budgets.measure(principal.as_ref(), carry_out);
+                drop(permit);
+            };
+            // A panic drops what it would have told, which says so.
+            let _ = tokio::task::spawn_blocking(work).await;
+        });
+        let taken_back = TakenBack::Queued(task.abort_handle(), withdrawal);
+        self.running.push(Running { ticket, taken_back });
     }
 
     fn carried(&mut self, ticket: Ticket, carried: Carried) {
@@ -184,9 +233,11 @@ impl<H: Host> Exchange<H> {
                 let task = tokio::spawn(async move {
                     let outcome = match service.thread(principal.clone()).await {
                         None => Outcome::Busy,
-                        Some(_permit) => {
+                        Some(permit) => {
                             let budgets = Arc::clone(&service.budgets);
                             let work = move || {
+                                // Also if nobody waits for it any more.
+                                let _permit = permit;
                                 give_way();
                                 budgets.measure(principal.as_ref(), || guarded(work))
                             };
@@ -209,7 +260,7 @@ impl<H: Host> Exchange<H> {
                 self.running.push(Running { ticket, taken_back });
                 // A panic drops it, which says so.
                 let begun = std::panic::AssertUnwindSafe(|| begin(finish));
-                let _ = std::panic::catch_unwind(begun);
+                let _ = self.measure_inline(|| std::panic::catch_unwind(begun));
             }
         }
     }
@@ -229,6 +280,10 @@ impl<H: Host> Exchange<H> {
             match running.taken_back {
                 TakenBack::Thread(task) => task.abort(),
                 TakenBack::Told(withdrawal) => withdrawal.withdraw(),
+                TakenBack::Queued(task, withdrawal) => {
+                    task.abort();
+                    withdrawal.withdraw();
+                }
             }
         }
     }
@@ -374,7 +429,7 @@ impl Client {
 
 /// Lowers the priority of a thread that does blocking work, once: when processors are short, it gives way to the threads
 /// that read and answer requests.
-fn give_way() {
+pub(crate) fn give_way() {
     #[cfg(target_os = "linux")]
     {
         thread_local!(static GIVES_WAY: Cell<bool> = const { Cell::new(false) });

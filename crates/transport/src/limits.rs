@@ -55,6 +55,14 @@ pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub const THREADS: usize = 16;
 pub const THREAD_TIME: Duration = Duration::from_secs(5);
 
+/// What one principal's calls, or those of one body, may take of the threads that read and answer requests, in a row.
+/// Beyond that, its calls need threads of their own, where principals take turns, until that time has passed
+/// [`INLINE_TIME_SHARE`] times.
+pub const INLINE_TIME_MAX: Duration = Duration::from_millis(10);
+pub const INLINE_TIME_SHARE: u32 = 10;
+/// Calls that take less than this are not counted for their principal: they are what these threads are for.
+pub const INLINE_TIME_FREE: Duration = Duration::from_micros(200);
+
 /// How far these threads give way to those that read and answer requests, when processors are short.
 pub const BLOCKING_NICENESS: i32 = 10;
 

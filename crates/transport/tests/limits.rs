@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use transport::limits::SILENCE;
+use transport::limits::{INLINE_TIME_MAX, SILENCE};
 use transport::{Denied, Feed, Host, Limits, Options, Principal, Service};
 
 /// Much longer than anything takes.
@@ -442,6 +442,96 @@ fn blocking_calls_of_one_principal_do_not_delay_another() {
     assert_eq!(log.ann_running.load(Ordering::SeqCst), THREADS - 1, "the rest of hers wait");
     log.release();
     drop(ann);
+}
+
+/// A host whose calls take CPU time on the thread that reads requests, and then block that for ann until she is released.
+struct Inline {
+    server: Arc<Server>,
+    log: Arc<Log>,
+    is_told: bool,
+}
+
+impl Host for Inline {
+    fn server(&self) -> Arc<Server> {
+        Arc::clone(&self.server)
+    }
+
+    fn carry_out(&self, _call: Call, caller: Caller) -> Carried {
+        let log = Arc::clone(&self.log);
+        let is_ann = caller.principal.as_deref() == Some("ann");
+        let work = move || {
+            if is_ann && log.ann_running.fetch_add(1, Ordering::SeqCst) == 0 {
+                spin(4 * INLINE_TIME_MAX);
+            } else if is_ann {
+                let is_released = log.is_released.lock().unwrap();
+                drop(log.released.wait_while(is_released, |is_released| !*is_released).unwrap());
+            }
+            Outcome::BadParams("done".to_owned())
+        };
+        match self.is_told {
+            true => Carried::Told(Box::new(move |finish| finish.done(work()))),
+            false => work().into(),
+        }
+    }
+
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
+        let name = headers.get("authorization").and_then(|value| value.to_str().ok());
+        Ok(name.map(|name| Principal { name: name.into(), scope: "use".into(), until: None }))
+    }
+}
+
+/// Works for so long, as the clock on the wall says: at least as long as the thread has.
+fn spin(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// More calls than there are threads that read requests would block all of them.
+#[test]
+fn costly_calls_of_one_principal_leave_the_reading_threads() {
+    for is_told in [false, true] {
+        let readers = std::thread::available_parallelism().unwrap().get();
+        let log = Arc::new(Log::default());
+        let host = Inline { server: server(), log: Arc::clone(&log), is_told };
+        let limits = Limits { threads: 2 * readers + 2, ..Limits::default() };
+        let serving = Serving::start_with(host, limits);
+        let mut first = serving.connect();
+        first.post_as("ann", "resources/list", &json!({}));
+        assert!(first.reads("done"));
+        let ann: Vec<Client> = (0..=readers)
+            .map(|_| {
+                let mut client = serving.connect();
+                client.post_as("ann", "resources/list", &json!({}));
+                client
+            })
+            .collect();
+        let start = Instant::now();
+        while log.ann_running.load(Ordering::SeqCst) < readers + 2 {
+            assert!(start.elapsed() < PATIENCE, "her calls do not run");
+        }
+        let mut bob = serving.connect();
+        bob.post_as("bob", "resources/list", &json!({}));
+        assert!(bob.reads("done"), "told: {is_told}");
+        log.release();
+        for mut client in ann {
+            assert!(client.reads("done"), "told: {is_told}");
+        }
+    }
+}
+
+#[test]
+fn cpu_time_of_calls_that_end_elsewhere_is_charged() {
+    let limits = Limits { cpu_time_per_principal: INLINE_TIME_MAX / 10, ..Limits::default() };
+    let host = Inline { server: server(), log: Arc::default(), is_told: true };
+    let serving = Serving::start_with(host, limits);
+    let mut ann = serving.connect();
+    ann.post_as("ann", "resources/list", &json!({}));
+    assert!(ann.reads("done"));
+    let mut again = serving.connect();
+    again.post_as("ann", "resources/list", &json!({}));
+    assert_eq!(again.status(), 429);
 }
 
 #[test]
