@@ -17,8 +17,10 @@ use compiled::Compiled;
 pub use compiled::Unchecked;
 pub use problem::{Kind, Problem};
 
-/// What checking one value may take. It is done where others wait, and who is called checks for itself in any case.
+/// What checking one value may take.
 const STEPS_MAX: u64 = 2_000_000;
+/// What it may take on a thread that others wait for: about a millisecond.
+const INLINE_STEPS_MAX: u64 = 100_000;
 /// How many names are offered for a tool that does not exist.
 const NAMES_OFFERED: usize = 5;
 
@@ -43,17 +45,23 @@ impl Checker {
         self.check(&tool.input_schema, arguments)
     }
 
-    /// Whether a result's `structuredContent` is what the tool promised. A tool that promised nothing kept its word.
-    pub(crate) fn output(&self, tool: &Tool, structured: &Value) -> Verdict {
-        tool.output_schema.as_ref().map_or(Verdict::Fits, |schema| self.check(schema, structured))
-    }
-
     /// Whether an answer is what a form asks for.
     pub fn answer(&self, schema: &Value, given: &Value) -> Verdict {
         self.check(&Json::from(schema), given)
     }
 
-    fn check(&self, schema: &Json, value: &Value) -> Verdict {
+    /// Whether a value is known to fit without much work: its schema is compiled already, and evaluated in few steps.
+    pub(crate) fn fits_at_once(&self, schema: &Json, value: &Value) -> bool {
+        let compiled = self.compiled.known(schema);
+        compiled.as_ref().and_then(|compiled| compiled.get()?.as_ref().ok()).is_some_and(
+            |compiled| {
+                let evaluation = compiled.evaluate(value, &Budget::with_steps(INLINE_STEPS_MAX));
+                evaluation.is_ok_and(|evaluation| evaluation.is_valid)
+            },
+        )
+    }
+
+    pub(crate) fn check(&self, schema: &Json, value: &Value) -> Verdict {
         let compiled = self.compiled.schema(schema);
         match compiled.get() {
             Some(Ok(compiled)) => check(compiled, schema, value),
@@ -64,10 +72,11 @@ impl Checker {
 }
 
 fn check(schema: &Schema, json: &Json, value: &Value) -> Verdict {
-    match schema.evaluate(value, &Budget::with_steps(STEPS_MAX)) {
+    let budget = Budget::with_steps(STEPS_MAX);
+    match schema.evaluate(value, &budget) {
         Err(_) => Verdict::Unchecked(Unchecked::TooMuchWork),
         Ok(evaluation) if evaluation.is_valid => Verdict::Fits,
-        Ok(evaluation) => problem::explain(schema, json, value, evaluation.steps),
+        Ok(evaluation) => problem::explain(schema, json, value, evaluation, &budget),
     }
 }
 

@@ -75,8 +75,15 @@ impl Party {
         Self(Whose::Named(name.into()))
     }
 
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        match &self.0 {
+            Whose::Named(name) => Some(name),
+            Whose::Alone(_) => None,
+        }
+    }
+
     pub(crate) fn is_named(&self) -> bool {
-        matches!(self.0, Whose::Named(_))
+        self.name().is_some()
     }
 
     /// One that is nobody else's.

@@ -50,6 +50,18 @@ pub enum Error {
     #[error("the arguments do not fit `{server}.{tool}`:{}", listed(.problems))]
     Arguments { server: String, tool: String, problems: Vec<Problem> },
 
+    /// Its entry became another one while something was asked.
+    #[error(
+        "`{server}` is not started again, for its entry in the registry has changed; call it again"
+    )]
+    Outdated { server: String },
+
+    /// Its schema is out of proportion.
+    #[error(
+        "`{server}.{tool}` was not called: checking its arguments takes more work than one call may cause"
+    )]
+    Uncheckable { server: String, tool: String },
+
     #[error("`{server}` is called too often: {exceeded}")]
     TooMany { server: String, exceeded: rate::Exceeded },
 
@@ -168,7 +180,7 @@ impl Error {
     pub fn retryable(&self) -> bool {
         match self {
             Self::TooMany { exceeded, .. } => exceeded.wait.is_some(),
-            Self::Open { .. } | Self::Busy { .. } => true,
+            Self::Open { .. } | Self::Busy { .. } | Self::Outdated { .. } => true,
             Self::Connect { is_lasting, .. } => !is_lasting,
             Self::Timeout { what, .. } => *what == Awaited::Connection,
             Self::Transport { sent, .. } => !sent,
@@ -181,6 +193,7 @@ impl Error {
             | Self::Denied(_)
             | Self::NotConfirmed { .. }
             | Self::Arguments { .. }
+            | Self::Uncheckable { .. }
             | Self::Unauthorized { .. }
             | Self::Cancelled { .. }
             | Self::TooLarge { .. }

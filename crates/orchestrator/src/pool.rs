@@ -19,11 +19,12 @@ use tokio_util::task::TaskTracker;
 pub use event::{Event, Kind};
 pub use options::{Boxed, NoToken, Options, Refusal, Tokens};
 
-use crate::arguments::Checker;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::{Piece, Store};
+use crate::registry::entry::Entry;
 use crate::registry::{Registry, Watched};
+use crate::upstream::checks::Checks;
 use crate::upstream::info::Info;
 use crate::upstream::list::{List, ToolList};
 use crate::upstream::web::Client;
@@ -58,7 +59,7 @@ impl Orchestrator {
     pub fn new(registry: Arc<Watched>, options: Options) -> Self {
         let secrets = secrets::secrets(registry.clone(), options.tokens.clone());
         let shared = Shared {
-            checker: Arc::new(Checker::default()),
+            checks: Checks::default(),
             store: Store::new(options.kept_limit),
             result_limit: options.result_limit,
             total_limit: options.total_limit,
@@ -83,12 +84,13 @@ impl Orchestrator {
 
     /// Calls the tool, once everything that can be checked before has been.
     pub async fn call(&self, call: Call) -> Result<CallResult, Error> {
-        self.upstream(&call.server)?.call(call).await
+        let server = call.server.clone();
+        self.explained(&server, self.upstream(&server)?.call(call).await)
     }
 
     /// The tools that its entry lets through.
     pub async fn tools(&self, server: &str) -> Result<Arc<ToolList>, Error> {
-        self.upstream(server)?.tools().await
+        self.explained(server, self.upstream(server)?.tools().await)
     }
 
     /// The same as far as it is known already, outdated or not. Connects to nobody and waits for nothing.
@@ -107,15 +109,15 @@ impl Orchestrator {
     }
 
     pub async fn resources(&self, server: &str) -> Result<Arc<List>, Error> {
-        self.upstream(server)?.resources().await
+        self.explained(server, self.upstream(server)?.resources().await)
     }
 
     pub async fn templates(&self, server: &str) -> Result<Arc<List>, Error> {
-        self.upstream(server)?.templates().await
+        self.explained(server, self.upstream(server)?.templates().await)
     }
 
     pub async fn prompts(&self, server: &str) -> Result<Arc<List>, Error> {
-        self.upstream(server)?.prompts().await
+        self.explained(server, self.upstream(server)?.prompts().await)
     }
 
     /// The result of `resources/read`.
@@ -129,31 +131,31 @@ impl Orchestrator {
         server: &str,
         uri: &str,
     ) -> Result<(Value, Box<RawValue>), Error> {
-        self.upstream(server)?.read(uri, Party::alone()).await
+        self.explained(server, self.upstream(server)?.read(uri, Party::alone()).await)
     }
 
     /// The same for somebody who is known.
     pub async fn read_for(&self, party: Party, server: &str, uri: &str) -> Result<Value, Error> {
-        Ok(self.upstream(server)?.read(uri, party).await?.0)
+        Ok(self.explained(server, self.upstream(server)?.read(uri, party).await)?.0)
     }
 
     /// From now on `Event::Updated` tells of changes. Counted: as many `unsubscribe` end it.
     pub async fn subscribe(&self, server: &str, uri: &str) -> Result<(), Error> {
-        self.upstream(server)?.subscribe(uri).await
+        self.explained(server, self.upstream(server)?.subscribe(uri).await)
     }
 
     pub async fn unsubscribe(&self, server: &str, uri: &str) -> Result<(), Error> {
-        self.upstream(server)?.unsubscribe(uri).await
+        self.explained(server, self.upstream(server)?.unsubscribe(uri).await)
     }
 
     /// Connects where needed, and waits for a sign of life; how long that took.
     pub async fn ping(&self, server: &str) -> Result<Duration, Error> {
-        self.upstream(server)?.ping().await
+        self.explained(server, self.upstream(server)?.ping().await)
     }
 
     /// Connects where needed; what the server says about itself.
     pub async fn info(&self, server: &str) -> Result<Info, Error> {
-        self.upstream(server)?.info().await
+        self.explained(server, self.upstream(server)?.info().await)
     }
 
     /// The JSON of a result that was too large to hand over, or a part of it, by the address that its stand-in names. Only for
@@ -228,6 +230,7 @@ impl Orchestrator {
             tokens: self.0.options.tokens.clone(),
             http: self.0.http.clone(),
             limit: self.0.options.connect_limit,
+            is_current: self.is_current(entry),
         };
         let upstream =
             Upstream::new(entry.clone(), settings, self.0.shared.clone(), self.0.events.clone());
@@ -237,6 +240,27 @@ impl Orchestrator {
             self.0.runtime.spawn(async move { former.retire().await });
         }
         Ok(upstream)
+    }
+
+    /// Looks whether an entry is still in the registry, as whom to connect to.
+    fn is_current(&self, entry: &Arc<Entry>) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let (registry, entry) = (self.0.registry.clone(), entry.clone());
+        Box::new(move || {
+            let now = registry.current();
+            now.get(&entry.id).is_some_and(|now| now.connect == entry.connect)
+        })
+    }
+
+    /// What there is no new connection for any more may be gone, or not trusted.
+    fn explained<T>(&self, server: &str, result: Result<T, Error>) -> Result<T, Error> {
+        let registry = match &result {
+            Err(Error::Outdated { .. }) => self.look(),
+            _ => return result,
+        };
+        match registry.get(server) {
+            Some(_) => result,
+            None => Err(Error::no_server(server, &registry)),
+        }
     }
 
     /// One that somebody wanted something of before.

@@ -3,6 +3,7 @@
 
 mod asking;
 mod calls;
+pub(crate) mod checks;
 mod child;
 mod connect;
 mod connection;
@@ -43,7 +44,6 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use connect::Settings;
 
-use crate::arguments::Checker;
 use crate::breaker::What;
 use crate::call::Party;
 use crate::error::Error;
@@ -53,6 +53,7 @@ use crate::policy::Policy;
 use crate::pool::{Event, Kind};
 use crate::registry::entry::Entry;
 use asking::Questions;
+use checks::Checks;
 use connection::Connection;
 use deadline::Deadline;
 use failure::{Failure, Repeat};
@@ -90,7 +91,7 @@ pub(crate) struct Upstream {
 /// What all upstreams have in common.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) checker: Arc<Checker>,
+    pub(crate) checks: Checks,
     pub(crate) store: Store,
     pub(crate) result_limit: usize,
     pub(crate) total_limit: Duration,

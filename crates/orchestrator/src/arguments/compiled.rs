@@ -63,6 +63,12 @@ struct Slot {
 }
 
 impl Compiled {
+    /// A schema that was compiled before.
+    pub(super) fn known(&self, json: &Json) -> Option<Arc<Made>> {
+        let made = lock(&self.cache).used(json.text())?;
+        made.get().is_some().then_some(made)
+    }
+
     /// Compiling happens outside the lock; who wants the same schema waits for it, and it is made once.
     pub(super) fn schema(&self, json: &Json) -> Arc<Made> {
         if json.text().len() > SCHEMA_BYTES_MAX {
@@ -84,11 +90,16 @@ impl Compiled {
 }
 
 impl Cache {
-    fn slot(&mut self, text: &str) -> Arc<Made> {
+    fn used(&mut self, text: &str) -> Option<Arc<Made>> {
         self.clock += 1;
-        if let Some(slot) = self.slots.get_mut(text) {
-            slot.used = self.clock;
-            return Arc::clone(&slot.made);
+        let slot = self.slots.get_mut(text)?;
+        slot.used = self.clock;
+        Some(Arc::clone(&slot.made))
+    }
+
+    fn slot(&mut self, text: &str) -> Arc<Made> {
+        if let Some(made) = self.used(text) {
+            return made;
         }
         let made = Arc::new(OnceLock::new());
         let slot = Slot { made: Arc::clone(&made), bytes: 0, used: self.clock };

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use budget::schema::Schema;
+use budget::Budget;
+use budget::schema::{Evaluation, Schema};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::Serialize;
@@ -85,9 +86,16 @@ impl Problem {
     }
 }
 
-pub(super) fn explain(schema: &Schema, json: &Json, value: &Value, steps: u64) -> Verdict {
+pub(super) fn explain(
+    schema: &Schema,
+    json: &Json,
+    value: &Value,
+    evaluation: Evaluation,
+    budget: &Budget,
+) -> Verdict {
     let mut explanation = Explanation { schema: Node::read(json), value, problems: Vec::new() };
-    for error in schema.errors(value, steps) {
+    let errors = schema.errors(value, evaluation, budget).unwrap_or_default();
+    for error in errors {
         // A pattern that took too long: nobody knows whether the value is good.
         if matches!(
             error.kind(),

@@ -226,14 +226,16 @@ fn huge_and_deep_schemas_are_left_unchecked() {
 }
 
 #[test]
-fn outputs_are_checked_where_they_were_promised() {
+fn only_cheap_checks_are_done_at_once() {
     let checker = Checker::default();
-    let mut tool = tool(&json!({}));
-    assert_eq!(checker.output(&tool, &json!(5)), Verdict::Fits);
-    tool.output_schema = Some(Json::from(&json!({"type": "object", "required": ["number"]})));
-    assert_eq!(checker.output(&tool, &json!({"number": 5})), Verdict::Fits);
-    let Verdict::Wrong(problems) = checker.output(&tool, &json!({})) else { panic!("it is wrong") };
-    assert_eq!(problems[0].to_string(), "/number: `number` is missing");
+    let schema = Json::from(&json!({"type": "array", "items": {"type": "integer"}}));
+    assert!(!checker.fits_at_once(&schema, &json!([1])), "it is not compiled yet");
+    assert_eq!(checker.check(&schema, &json!([1])), Verdict::Fits);
+    assert!(checker.fits_at_once(&schema, &json!([1])));
+    assert!(!checker.fits_at_once(&schema, &json!(["a"])), "why is for somebody else to say");
+    let many = json!(vec![1; 100_000]);
+    assert!(!checker.fits_at_once(&schema, &many));
+    assert_eq!(checker.check(&schema, &many), Verdict::Fits);
 }
 
 #[test]

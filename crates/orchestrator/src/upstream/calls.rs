@@ -16,7 +16,7 @@ use super::shelf::Freshness;
 use super::ticket::Course;
 use super::tries::Tries;
 use super::{Upstream, course_of, result};
-use crate::arguments::{NoSuchTool, Verdict};
+use crate::arguments::{NoSuchTool, Unchecked, Verdict};
 use crate::breaker::What;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
@@ -53,7 +53,7 @@ impl Upstream {
             let (server, tool) = (self.id.to_string(), tool.name.clone());
             return Err(Error::TaskOnly { server, tool });
         }
-        let arguments = self.checked(tool, call.arguments)?;
+        let arguments = self.checked(tool, call.arguments, &course).await?;
         self.gate.may_call()?;
         match policy.decide(&tool.name, &tool.annotations, call.asked_by) {
             Decision::Allowed => {}
@@ -78,17 +78,24 @@ impl Upstream {
         Error::NoTool(NoSuchTool::new(&self.id, name, names))
     }
 
-    fn checked(
+    async fn checked(
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
+        course: &Course,
     ) -> Result<Map<String, Value>, Error> {
         let arguments = Value::Object(arguments);
-        match self.shared.checker.arguments(tool, &arguments) {
+        let checked = self.shared.checks.check(&tool.input_schema, arguments, course).await;
+        let (verdict, arguments) = checked.map_err(|failure| failure.into_error(&self.id))?;
+        match verdict {
             Verdict::Fits => {}
             Verdict::Wrong(problems) => {
                 let (server, tool) = (self.id.to_string(), tool.name.clone());
                 return Err(Error::Arguments { server, tool, problems });
+            }
+            Verdict::Unchecked(Unchecked::TooMuchWork) => {
+                let (server, tool) = (self.id.to_string(), tool.name.clone());
+                return Err(Error::Uncheckable { server, tool });
             }
             Verdict::Unchecked(why) => {
                 tracing::debug!(
@@ -181,7 +188,7 @@ impl Upstream {
         }
         let outline = Outline::of(&raw);
         let is_error = outline.is_error();
-        let mut warnings = outline.broken_promises(&self.shared.checker, tool);
+        let mut warnings = outline.broken_promises(&self.shared.checks, tool, course).await;
         warnings.extend(course.remarks());
         let took = course.deadline.elapsed();
         if raw.get().len() <= limit {

@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) tokens: Option<Arc<dyn Tokens>>,
     pub(crate) http: Arc<web::Client>,
     pub(crate) limit: Duration,
+    /// Whether the registry still has the entry that all of this is from, and it is trusted.
+    pub(crate) is_current: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Connects. `era` is how it was spoken to last time, where that is known: it is not asked again then.
@@ -86,6 +88,9 @@ async fn attempt(
     era: Option<Era>,
     serial: u64,
 ) -> Result<Arc<Connection>, Attempt> {
+    if !(settings.is_current)() {
+        return Err(Attempt::Failed(Failure::Outdated));
+    }
     let ledger = Arc::new(Ledger::new(notices.clone()));
     let tap = Tap {
         log: settings.wire.clone(),

@@ -65,6 +65,8 @@ pub(crate) enum Failure {
         what: Awaited,
         after: Duration,
     },
+    /// The entry that it would be started by does not count any more.
+    Outdated,
     Cancelled,
 }
 
@@ -93,6 +95,7 @@ impl Failure {
             | Self::Protocol { .. }
             | Self::Unanswered { .. }
             | Self::Timeout { .. }
+            | Self::Outdated
             | Self::Cancelled => false,
         }
     }
@@ -126,6 +129,7 @@ impl Failure {
             Self::Protocol { why } => Error::Protocol { server, why },
             Self::Unanswered { why } => Error::Unanswered { server, why },
             Self::Timeout { what, after } => Error::Timeout { server, what, after },
+            Self::Outdated => Error::Outdated { server },
             Self::Cancelled => Error::Cancelled { server },
         }
     }

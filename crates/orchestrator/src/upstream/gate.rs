@@ -104,7 +104,7 @@ impl Entered<'_> {
                 drop(breaker);
                 self.gate.remember(failure);
             }
-            Err(Failure::Cancelled | Failure::Unauthorized { .. }) => {
+            Err(Failure::Cancelled | Failure::Outdated | Failure::Unauthorized { .. }) => {
                 breaker.abandoned(attempt, now)
             }
             Ok(_)

@@ -7,10 +7,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::checks::Checks;
 use super::failure::Failure;
 use super::message::present;
 use super::shallow;
-use crate::arguments::{Checker, Verdict};
+use super::ticket::Course;
+use crate::arguments::Verdict;
 use crate::tool::Tool;
 
 /// What stands beside the content of a result that is cut is kept up to here.
@@ -45,10 +47,15 @@ impl<'r> Outline<'r> {
     }
 
     /// What the tool promised and did not keep.
-    pub(super) fn broken_promises(&self, checker: &Checker, tool: &Tool) -> Vec<String> {
-        if tool.output_schema.is_none() || self.is_error() {
+    pub(super) async fn broken_promises(
+        &self,
+        checks: &Checks,
+        tool: &Tool,
+        course: &Course,
+    ) -> Vec<String> {
+        let Some(schema) = tool.output_schema.as_ref().filter(|_| !self.is_error()) else {
             return Vec::new();
-        }
+        };
         let Some(structured) = self.structured_content else {
             return vec![
                 "the tool has an `outputSchema`, and sent no `structuredContent`".to_owned(),
@@ -62,15 +69,18 @@ impl<'r> Outline<'r> {
                 "`structuredContent` is not checked, for it is nested too deeply".to_owned(),
             ];
         };
-        match checker.output(tool, &structured) {
-            Verdict::Fits => Vec::new(),
-            Verdict::Wrong(problems) => problems
+        match checks.check(schema, structured, course).await {
+            Ok((Verdict::Fits, _)) => Vec::new(),
+            Ok((Verdict::Wrong(problems), _)) => problems
                 .into_iter()
                 .map(|problem| {
                     format!("`structuredContent` is not what `outputSchema` says: {problem}")
                 })
                 .collect(),
-            Verdict::Unchecked(why) => vec![format!("`structuredContent` is not checked: {why}")],
+            Ok((Verdict::Unchecked(why), _)) => {
+                vec![format!("`structuredContent` is not checked: {why}")]
+            }
+            Err(_) => vec!["`structuredContent` is not checked, for the time is over".to_owned()],
         }
     }
 }

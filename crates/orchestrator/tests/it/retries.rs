@@ -3,7 +3,7 @@
 use orchestrator::Error;
 use serde_json::json;
 
-use crate::world::{World, log, stdio};
+use crate::world::{World, call, log, methods, processes, stdio, until};
 
 async fn tried(tool: &str, how: &str, fails: u32) -> (Result<String, Error>, usize) {
     let world = World::new(&[]);
@@ -53,4 +53,29 @@ async fn a_tool_that_may_do_something_is_tried_once() {
     let (result, calls) = tried("flaky_write", "die", 1).await;
     assert!(matches!(result, Err(Error::Transport { sent: true, .. })), "{result:?}");
     assert_eq!(calls, 1);
+}
+
+/// The server dies of a call that is tried again, and its entry is taken away or rewritten before that.
+#[tokio::test(flavor = "multi_thread")]
+async fn outdated_entry_starts_nothing() {
+    for is_gone in [true, false] {
+        let world = World::new(&[]);
+        let (path, left) = (world.path("log"), world.path("left"));
+        std::fs::write(&left, "9").unwrap();
+        let entry = |era: &str| stdio(&["--log", path.to_str().unwrap(), "--era", era]);
+        world.rewrite(&[("test", entry("legacy"))]);
+        let orchestrator = world.orchestrator.clone();
+        let dying = call("test", "flaky_read", json!({"file": left, "how": "die"}));
+        let dying = tokio::spawn(async move { orchestrator.call(dying).await });
+        until("it is called", || methods(&path).contains(&"tools/call".to_owned())).await;
+        let id = if is_gone { "other" } else { "test" };
+        world.rewrite(&[(id, entry("modern"))]);
+        let error = dying.await.unwrap().unwrap_err();
+        match is_gone {
+            true => assert!(matches!(error, Error::NoServer { .. }), "{error}"),
+            false => assert!(matches!(error, Error::Outdated { .. }), "{error}"),
+        }
+        assert_eq!(processes(&path).len(), 1, "it was started again");
+        world.orchestrator.close().await;
+    }
 }

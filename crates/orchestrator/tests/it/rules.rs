@@ -30,6 +30,19 @@ async fn arguments_are_checked_before_anything_is_sent() {
     world.orchestrator.close().await;
 }
 
+/// Every step down the schema is taken twice: 2⁴⁰ evaluations.
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_take_too_much_work_are_not_sent() {
+    let world = World::new(&[]);
+    let path = world.path("log");
+    let arguments = ["--hostile", "lies", "--log", path.to_str().unwrap()];
+    world.rewrite(&[("test", stdio(&arguments))]);
+    let error = world.call("in_for_ever", json!({"a": 1})).await.unwrap_err();
+    insta::assert_snapshot!(error, @"`test.in_for_ever` was not called: checking its arguments takes more work than one call may cause");
+    assert!(!methods(&path).contains(&"tools/call".to_owned()));
+    world.orchestrator.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_that_are_denied_are_not_there() {
     let entry =
