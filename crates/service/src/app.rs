@@ -1,7 +1,7 @@
 //! The spine: what can be asked of the product, whoever asks. A caller takes a snapshot, asks, and
 //! reads the answer out of it; nothing is copied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -104,13 +104,26 @@ impl App {
         }
     }
 
+    pub fn next<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        id: &str,
+        progress: Progress<'s>,
+        budget: &Budget,
+    ) -> Result<Next<'s>, Refusal> {
+        let workflow = find(snapshot, id)?;
+        let next = self.checker.check_context(workflow, progress.context, budget);
+        let next = next.and_then(|()| engine::next(workflow, progress, budget));
+        next.map_err(|refusal| Refusal::engine(id, refusal))
+    }
+
     pub fn check(
         &self,
         snapshot: &Snapshot,
         id: &str,
         step: &str,
         output: &str,
-        context: &Context,
+        context: Option<&Context>,
         budget: &Budget,
     ) -> Result<Verdict, Refusal> {
         let workflow = find(snapshot, id)?;
@@ -173,14 +186,10 @@ pub fn find<'s>(snapshot: &'s Snapshot, id: &str) -> Result<&'s Workflow, Refusa
     }
 }
 
-pub fn next<'s>(
-    snapshot: &'s Snapshot,
-    id: &str,
-    progress: Progress<'s>,
-    budget: &Budget,
-) -> Result<Next<'s>, Refusal> {
-    let workflow = find(snapshot, id)?;
-    engine::next(workflow, progress, budget).map_err(|refusal| Refusal::engine(id, refusal))
+/// The first of the completed steps that an earlier one equals.
+pub fn repeated_step(completed: &[String]) -> Option<&str> {
+    let mut seen = HashSet::with_capacity(completed.len());
+    completed.iter().map(String::as_str).find(|step| !seen.insert(*step))
 }
 
 impl<'a> Summary<'a> {

@@ -161,6 +161,9 @@ impl Refusal {
                 | Engine::Reserved { .. } => {
                     json!({"details": refusal.to_string()})
                 }
+                Engine::BadVariables { issues } => {
+                    json!({"details": refusal.to_string(), "issues": issues})
+                }
                 Engine::Exhausted { step, .. } => {
                     let details = refusal.to_string();
                     json!({"workflowId": id, "stepId": step, "details": [details]})
@@ -238,7 +241,9 @@ fn engine_code(refusal: &engine::Refusal) -> (i32, &'static str) {
         | Engine::LoopGate { .. }
         | Engine::NotWaiting => (-32005, "State error"),
         Engine::StrictGate => (-32007, "Security error"),
-        Engine::TooLarge { .. } | Engine::Reserved { .. } => (-32602, "Invalid params"),
+        Engine::TooLarge { .. } | Engine::Reserved { .. } | Engine::BadVariables { .. } => {
+            (-32602, "Invalid params")
+        }
         Engine::MalformedSchema { .. } => (-32002, "Invalid workflow"),
     }
 }

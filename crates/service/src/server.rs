@@ -11,6 +11,7 @@ pub mod observer;
 mod session_resources;
 pub mod stdio;
 mod tools;
+mod toolset;
 pub mod traces;
 pub mod upstreams;
 mod waiting;
@@ -18,3 +19,4 @@ mod wake;
 mod workers;
 
 pub use host::Host;
+pub use toolset::Toolset;

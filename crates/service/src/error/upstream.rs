@@ -6,6 +6,7 @@ use orchestrator::registry::Masks;
 use serde_json::{Value, json};
 
 pub const INVALID_PARAMS: (i32, &str) = (-32602, "Invalid params");
+const VALIDATION: (i32, &str) = (-32004, "Validation error");
 pub const SECURITY: (i32, &str) = (-32007, "Security error");
 pub(crate) const UPSTREAM: (i32, &str) = (-32008, "Upstream error");
 const TIMEOUT: (i32, &str) = (-32009, "Request timeout");
@@ -21,6 +22,7 @@ pub fn code(error: &Error) -> (i32, &'static str) {
         | Error::Untrusted { .. }
         | Error::NotConfirmed { .. }
         | Error::Unauthorized { .. } => SECURITY,
+        Error::Uncheckable { .. } => VALIDATION,
         Error::Timeout { .. } => TIMEOUT,
         _ => UPSTREAM,
     }

@@ -69,7 +69,7 @@ pub(super) fn list_templates(has_upstreams: bool) -> Outcome {
         description: "A workflow's definition, by its id".to_owned(),
         mime_type: JSON,
     };
-    let own = [workflow, session_resources::template()].into_iter();
+    let own = std::iter::once(workflow).chain(session_resources::templates());
     let upstreams = has_upstreams.then(resources::template);
     Outcome::Templates(own.chain(upstreams).collect())
 }
@@ -150,7 +150,8 @@ pub(super) fn get_prompt(
     list("All the way:", texts(&workflow.meta_guidance));
     text.push_str(&format!(
         "\nBegin with `workflow_start` (workflowId `{}`, goal: what this is for). It hands you the first step; hand in \
-         what you produce with `workflow_advance`, which hands you the next one, and go on until it is complete.\n",
+         what you produce with `workflow_advance`, which hands you the next one, and go on until it is complete. `workflow_status` \
+         resumes a session.\n",
         workflow.id
     ));
     let messages = vec![Message::user(Block::Text(text))];

@@ -129,7 +129,12 @@ fn status(refusal: &Refusal) -> u16 {
         | Refusal::Session { why: Denied::Engine(engine::Refusal::StrictGate), .. } => 403,
         Refusal::SessionNotFound { .. } | Refusal::TokenNotFound { .. } => 404,
         Refusal::Session {
-            why: Denied::Engine(engine::Refusal::TooLarge { .. } | engine::Refusal::Reserved { .. }),
+            why:
+                Denied::Engine(
+                    engine::Refusal::TooLarge { .. }
+                    | engine::Refusal::Reserved { .. }
+                    | engine::Refusal::BadVariables { .. },
+                ),
             ..
         }
         | Refusal::InvalidParams { .. }

@@ -6,7 +6,7 @@ use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowabl
 
 use super::observer::Observer;
 use super::upstreams::{self, Upstreams, resources};
-use super::{catalogue, session_resources, tools, waiting};
+use super::{Toolset, catalogue, session_resources, tools, waiting};
 use crate::access::{Right, Who};
 use crate::app::App;
 use crate::server::tools::Asker;
@@ -25,18 +25,17 @@ type Listener = Box<dyn Fn(mcp::Changed) + Send + Sync>;
 type Listeners = Arc<Mutex<Vec<Listener>>>;
 
 impl Host {
-    pub fn new(app: App, observer: Observer, upstreams: Arc<Upstreams>) -> Self {
+    pub fn new(app: App, observer: Observer, upstreams: Arc<Upstreams>, toolset: Toolset) -> Self {
         let mut server = Server::new(
             "workflowlookup",
             "Workflow Lookup",
             workflow::VERSION,
             "Workflow Orchestration System MCP Server",
-            "Workflows are tested ways to do a piece of work, step by step, with a check of each result. Begin \
-             with workflow_list; workflow_start begins a session and hands you its first step, and workflow_advance \
-             checks what you made of it and hands you the next. When you have lost track, workflow_status tells you \
-             where you are. workflow_next and workflow_validate do the same without keeping a record.",
+            toolset.instructions(),
             tools::all(),
         );
+        server.hidden = toolset.hidden().to_vec();
+        upstreams.set_toolset(toolset);
         server.traces = observer.is_told();
         let own = Arc::clone(&upstreams);
         let are_there = Box::new(move || own.are_there());
@@ -95,9 +94,17 @@ impl Host {
     }
 
     fn answer(&self, call: Call, caller: Caller) -> Carried {
+        if let Some(outcome) = waiting::too_large(&call) {
+            return outcome.into();
+        }
         let may_wait = self.app.sessions().are_remote() && waiting::may_wait(&call);
         if may_wait || waiting::is_large(&call) {
             let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
+            if waiting::is_for_upstreams(&call) {
+                let (own, principal) = (Arc::clone(&upstreams), caller.principal.clone());
+                let work = move || carry_out(&app, &upstreams, call, caller);
+                return Carried::Told(Box::new(move |finish| own.begin(principal, finish, work)));
+            }
             return Carried::Later(Box::new(move || {
                 waiting::ended(carry_out(&app, &upstreams, call, caller))
             }));
@@ -150,7 +157,7 @@ fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) 
             return upstreams.read_resource(app, &who, uri);
         }
         Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
-            session_resources::read(app, &who, uri)
+            return session_resources::read(app, &who, uri);
         }
         Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
         Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),

@@ -1,11 +1,12 @@
 //! Sessions as resources: `session://{id}` by template, and the running ones that the caller has to do with in the list.
 
-use mcp::Outcome;
+use engine::Budget;
 use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
+use mcp::{Carried, Outcome};
 use serde_json::json;
 use untrusted_text::sanitize;
 
-use super::tools::status;
+use super::tools::{look, recorded_output, status, view_budget};
 use crate::access::{OpenSessions, Who};
 use crate::app::App;
 use crate::error::Refusal;
@@ -13,6 +14,8 @@ use crate::sessions::from_store;
 use crate::words::one_line;
 
 pub(super) const SCHEME: &str = "session://";
+/// Between the id of a session and the step whose output is read.
+const OUTPUTS: &str = "/outputs/";
 const JSON: &str = "application/json";
 /// How many open sessions the list shows of the caller's own, and how many of those that are shared with them.
 const LISTED_MAX: usize = 50;
@@ -24,15 +27,28 @@ pub(crate) fn uri(id: &str) -> String {
     format!("{SCHEME}{id}")
 }
 
-pub(super) fn template() -> ResourceTemplate {
-    ResourceTemplate {
-        uri_template: format!("{SCHEME}{{id}}"),
-        name: "session".to_owned(),
-        title: "Session".to_owned(),
-        description: "Where a session stands and what its finished steps produced, by its id"
-            .to_owned(),
+pub(super) fn templates() -> [ResourceTemplate; 2] {
+    let template = |path: &str, name: &str, title: &str, description: &str| ResourceTemplate {
+        uri_template: format!("{SCHEME}{path}"),
+        name: name.to_owned(),
+        title: title.to_owned(),
+        description: description.to_owned(),
         mime_type: JSON,
-    }
+    };
+    [
+        template(
+            "{id}",
+            "session",
+            "Session",
+            "Where a session stands and what its finished steps produced, by its id",
+        ),
+        template(
+            "{id}/outputs/{stepId}{?iteration,attempt,offset}",
+            "session-output",
+            "Output of a session's step",
+            "A whole output, in pages of 16 KiB",
+        ),
+    ]
 }
 
 /// The caller's open sessions, and behind them those that others share. If they cannot be read, the rest of the list is still
@@ -69,8 +85,24 @@ fn open_sessions(app: &App, who: &Who, limit: usize) -> Result<OpenSessions, Ref
     open.open_sessions(who, limit).map_err(|error| from_store(&error))
 }
 
-pub(super) fn read(app: &App, who: &Who, uri: String) -> Outcome {
-    let id = uri.strip_prefix(SCHEME).unwrap_or_default();
+pub(super) fn read(app: &App, who: &Who, uri: String) -> Carried {
+    let (app, who) = (app.clone(), who.clone());
+    if uri.contains(OUTPUTS) {
+        // It may read the whole log.
+        return Carried::Later(Box::new(move || read_within(&app, &who, uri, &view_budget())));
+    }
+    look(move |budget| read_within(&app, &who, uri.clone(), budget))
+}
+
+fn read_within(app: &App, who: &Who, uri: String, budget: &Budget) -> Outcome {
+    let path = uri.strip_prefix(SCHEME).unwrap_or_default();
+    let (id, output) = match path.split_once(OUTPUTS) {
+        None => (path, None),
+        Some((id, rest)) => match recorded_output::from_uri(rest) {
+            Some(query) => (id, Some(query)),
+            None => return Outcome::NoResource { uri },
+        },
+    };
     let open = match app.sessions().seen_by(who, id, "resources/read") {
         Ok(open) => open,
         Err(Refusal::SessionNotFound { .. }) => return Outcome::NoResource { uri },
@@ -81,7 +113,12 @@ pub(super) fn read(app: &App, who: &Who, uri: String) -> Outcome {
         Err(store::sessions::Error::NotFound) => return Outcome::NoResource { uri },
         Err(error) => return fault(&crate::sessions::refusal(id, error)),
     };
-    match status::resource(&open, who, &session) {
+    let text = match output {
+        None => status::resource(&open, who, &session, budget),
+        Some(query) => recorded_output::read(&open, &session, &query).map(|page| page.json()),
+    };
+    match text {
+        Err(Refusal::InvalidParams { .. }) => Outcome::NoResource { uri },
         Ok(text) => {
             let contents = ResourceContents { uri, mime_type: JSON, held: Held::Text(text) };
             Outcome::Resource { contents, is_live: true }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use engine::INPUT_BYTES_MAX;
+use engine::{Budget, INPUT_BYTES_MAX, VIEW_STEPS_MAX};
 use mcp::content::{Block, Tool};
 use mcp::{Caller, Outcome};
 use serde::de::Error as _;
@@ -30,11 +30,14 @@ mod lint;
 mod list;
 mod misfit;
 mod next;
+pub(crate) mod recorded_output;
 mod rewind;
 mod session_answer;
 mod start;
 pub(crate) mod status;
 mod validate;
+
+pub(crate) use execute::NAME as EXECUTE;
 
 /// Who asks, as far as a tool must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +60,7 @@ pub(crate) fn all() -> Vec<Tool> {
         later("workflow_lint", lint::about),
         later(start::NAME, start::about),
         later(advance::NAME, advance::about),
-        later("workflow_status", status::about),
+        later(status::NAME, status::about),
         later("workflow_rewind", rewind::about),
     ]
 }
@@ -112,7 +115,7 @@ pub(crate) fn call(
         advance::NAME => {
             with(name, arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
         }
-        "workflow_status" => with(name, arguments, |arguments| status::call(app, arguments, &who)),
+        status::NAME => with(name, arguments, |arguments| status::call(app, arguments, &who)),
         "workflow_rewind" => with(name, arguments, |arguments| rewind::call(app, arguments, who)),
         "list_mcp_capabilities" => {
             with(name, arguments, |arguments| capabilities::call(upstreams, arguments))
@@ -145,9 +148,16 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
     let arguments = match mcp::params(Some(raw)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // The others have words of their own for what is often wrong.
-            let tool = of_upstreams().into_iter().find(|tool| tool.name == name);
-            let misfit = tool.and_then(|tool| misfit::misfit(&(tool.about)().input_schema, raw));
+            let schema = |tools: Vec<Tool>| {
+                let tool = tools.into_iter().find(|tool| tool.name == name);
+                tool.map(|tool| (tool.about)().input_schema)
+            };
+            let (own, upstream) = (schema(all()), schema(of_upstreams()));
+            let encoded = own.as_ref().or(upstream.as_ref());
+            let encoded = encoded.and_then(|schema| misfit::encoded_argument(schema, raw));
+            // The tools for upstreams have words of their own for what is often wrong.
+            let misfit =
+                encoded.or_else(|| upstream.and_then(|schema| misfit::misfit(&schema, raw)));
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
             return Outcome::BadArguments(misfit.or(details).unwrap_or_default()).into();
         }
@@ -167,9 +177,13 @@ pub(crate) fn refused(refusal: &Refusal) -> Outcome {
                 @ Denied::Engine(engine::Refusal::TooLarge { .. } | engine::Refusal::Reserved { .. }),
             ..
         } => Outcome::BadArguments(why.to_string()),
-        Refusal::Engine { refusal: refusal @ engine::Refusal::TooLarge { .. }, .. } => {
-            Outcome::BadArguments(refusal.to_string())
-        }
+        Refusal::Engine {
+            refusal:
+                refusal @ (engine::Refusal::TooLarge { .. }
+                | engine::Refusal::Reserved { .. }
+                | engine::Refusal::BadVariables { .. }),
+            ..
+        } => Outcome::BadArguments(refusal.to_string()),
         Refusal::MalformedId { .. } => {
             Outcome::BadArguments(format!("{refusal}; `workflow_list` shows all ids"))
         }
@@ -223,6 +237,10 @@ fn advice(refusal: &Refusal) -> String {
             let meant = refusal.hint().map(|hint| capitalised(&hint) + " ").unwrap_or_default();
             format!("{meant}Its steps are: {}.", steps.join(", "))
         }
+        Refusal::Engine { refusal: refusal @ engine::Refusal::BadState { .. }, .. } => {
+            let hint = refusal.hint().map(|hint| capitalised(&hint) + ". ").unwrap_or_default();
+            format!("{hint}A session, by `workflow_start`, keeps it for you.")
+        }
         refusal => refusal.hint().map(|hint| capitalised(&hint) + ".").unwrap_or_default(),
     };
     format!("{what}. {next}").trim_end().to_owned()
@@ -257,6 +275,21 @@ fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(given: D) -> Result<T
         return Err(D::Error::custom(format!("it may have {INPUT_BYTES_MAX} bytes")));
     }
     serde_json::from_str(raw.get()).map_err(D::Error::custom)
+}
+
+/// Looks at a session here, or on a worker where that takes more than the thread may give that others wait for.
+pub(crate) fn look(view: impl Fn(&Budget) -> Outcome + Send + 'static) -> Carried {
+    let budget = Budget::for_inline_call();
+    let outcome = view(&budget);
+    match budget.is_exhausted() {
+        true => Carried::Later(Box::new(move || view(&view_budget()))),
+        false => outcome.into(),
+    }
+}
+
+/// What looking at a session may take on a thread that nobody else waits for.
+pub(crate) fn view_budget() -> Budget {
+    Budget::with_steps(VIEW_STEPS_MAX)
 }
 
 /// Whether a call needs more than the thread may give that others wait for.

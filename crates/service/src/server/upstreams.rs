@@ -2,6 +2,7 @@
 //! connects, nothing is started before a server is needed, and what was started ends with us.
 
 mod asked;
+mod beginning;
 mod call;
 pub mod code;
 mod following;
@@ -30,6 +31,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;
+use beginning::Beginning;
 pub(crate) use call::{NAME as CALL, Request};
 pub use code::{Code, ProgramsWaiting};
 use following::{Followed, Knows};
@@ -41,6 +43,7 @@ pub(crate) use tally::Tally;
 
 use crate::access::Who;
 use crate::logins::tokens;
+use crate::server::Toolset;
 
 /// How many threads speak with upstreams, where the server has none of its own for such things.
 const THREADS: usize = 2;
@@ -56,6 +59,8 @@ pub struct Upstreams {
     wire: Option<WireLog>,
     code: Code,
     programs_waiting: OnceLock<ProgramsWaiting>,
+    /// Which of our own tools programs can import; all if it is not set.
+    toolset: OnceLock<Toolset>,
     /// Where work is done: the server's runtime, or one of our own that begins when it is needed.
     runtime: OnceLock<Handle>,
     own_runtime: Mutex<Option<Runtime>>,
@@ -64,6 +69,7 @@ pub struct Upstreams {
     orchestrator: OnceLock<Orchestrator>,
     seal: OnceLock<Seal>,
     parked: Parked,
+    beginning: Beginning,
     /// For what clients answer.
     checker: Checker,
     followed: Followed,
@@ -90,12 +96,14 @@ impl Upstreams {
             wire,
             code,
             programs_waiting: OnceLock::new(),
+            toolset: OnceLock::new(),
             runtime: OnceLock::new(),
             own_runtime: Mutex::default(),
             is_shared: OnceLock::new(),
             orchestrator: OnceLock::new(),
             seal: OnceLock::new(),
             parked: Parked::default(),
+            beginning: Beginning::default(),
             checker: Checker::default(),
             followed: Followed::default(),
             search: Search::default(),

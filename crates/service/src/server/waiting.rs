@@ -6,6 +6,8 @@ use std::sync::mpsc::sync_channel;
 use mcp::{Call, Carried, Finish, News, Outcome, Reference};
 
 use super::session_resources::SCHEME;
+use super::upstreams::{CALL, resources};
+use crate::server::tools::EXECUTE;
 
 /// Whether a call may have to wait for where sessions are. Handing in a step does not, where we know the session: it sees
 /// to that itself.
@@ -29,18 +31,51 @@ const INLINE_BYTES_MAX: usize = 16 * 1024;
 /// there are few.
 const INLINE_SUBMISSION_BYTES_MAX: usize = 64 * 1024;
 
-/// Whether a call brings more than is looked at while others wait. Those of upstreams are tasks of their own.
+/// What the arguments of the tools for upstreams may have: a call's and a program's, and those that only look.
+const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
+const LOOK_BYTES_MAX: usize = 64 * 1024;
+
+/// Whether a call brings more than is looked at while others wait.
 pub(super) fn is_large(call: &Call) -> bool {
-    match call {
-        Call::Tool { name, arguments, .. } => {
-            let limit = match *name {
-                "workflow_start" | "workflow_advance" => INLINE_SUBMISSION_BYTES_MAX,
-                _ => INLINE_BYTES_MAX,
-            };
-            name.starts_with("workflow_") && arguments.get().len() > limit
+    let texts = |texts: &[&str]| texts.iter().map(|text| text.len()).sum::<usize>();
+    let (bytes, limit) = match call {
+        Call::Tool { name: "workflow_start" | "workflow_advance", arguments, .. } => {
+            (arguments.get().len(), INLINE_SUBMISSION_BYTES_MAX)
         }
+        Call::Tool { arguments, .. } => (arguments.get().len(), INLINE_BYTES_MAX),
+        Call::GetPrompt { name, arguments } => {
+            let all = arguments.iter().map(|(name, value)| texts(&[name, value]));
+            (name.len() + all.sum::<usize>(), INLINE_BYTES_MAX)
+        }
+        Call::ReadResource { uri } => (uri.len(), INLINE_BYTES_MAX),
+        Call::ListResources { cursor } | Call::ListPrompts { cursor } => {
+            (cursor.as_ref().map_or(0, String::len), INLINE_BYTES_MAX)
+        }
+        Call::Complete { argument, typed, .. } => (texts(&[argument, typed]), INLINE_BYTES_MAX),
+        Call::ListTemplates | Call::Settle { .. } | Call::Forget { .. } => return false,
+    };
+    bytes > limit
+}
+
+/// Whether a call goes on elsewhere once it has begun: a thread that waited for its end would wait for others.
+pub(super) fn is_for_upstreams(call: &Call) -> bool {
+    match call {
+        Call::Tool { name, .. } => !name.starts_with("workflow_"),
+        Call::ReadResource { uri } => resources::is_one(uri),
         _ => false,
     }
+}
+
+/// Why the arguments of a tool for upstreams are not even read.
+pub(super) fn too_large(call: &Call) -> Option<Outcome> {
+    let Call::Tool { name, arguments, .. } = call else { return None };
+    let limit = match *name {
+        CALL | EXECUTE => CALL_BYTES_MAX,
+        _ if is_for_upstreams(call) => LOOK_BYTES_MAX,
+        _ => return None,
+    };
+    let is_too_large = arguments.get().len() > limit;
+    is_too_large.then(|| Outcome::BadArguments(format!("they may have {limit} bytes together")))
 }
 
 /// What comes of a call in the end.

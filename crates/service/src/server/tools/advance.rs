@@ -3,19 +3,20 @@
 
 use std::sync::Arc;
 
-use engine::Submission;
+use engine::{Budget, Opening, Submission, near_misses};
 use mcp::content::About;
 use mcp::{Caller, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use store::sessions::{Advanced, Error, Verdict};
+use store::sessions::{Advanced, Error, Session, Verdict};
 use workflow::Context;
 
 use super::session_answer::{
-    Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
+    Answer, about_session, noted, read_revision, reads_outputs, revision_schema, session_id_schema,
+    writing,
 };
-use super::{Carried, bounded, gate, id_schema, refused};
+use super::{Carried, bounded, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -38,10 +39,10 @@ pub(super) struct Arguments {
 
 pub(super) fn about() -> About {
     about_session(
-        "Hand in a step",
-        "Hands in the output of a session's current step. The server checks it: accepted, you get the next step; \
-         otherwise change what the issues say and hand it in again, with the new revision. Report what the prompts \
-         ask for as variables in context. A repeated call gets the same answer.",
+        "Submit a step",
+        "Submits the output of a session's current step, and in context the variables that the step asks you to \
+         report. The server checks both: accepted, you get the next step; otherwise fix the issues and submit again \
+         with the new revision. A repeated call gets the same answer.",
         writing(true),
         json!({
             "type": "object",
@@ -112,12 +113,16 @@ fn hand_in(
     Ok(Carried::Told(Box::new(move |finish| {
         let handing_in = Arc::new(handing_in);
         let later = Arc::clone(&handing_in);
-        let done = move |advanced| match advanced {
+        let done = move |advanced: Result<Advanced, Error>| match advanced {
             // Looking again, or deciding what is expensive, takes a thread's time.
             Err(Error::Overtaken) => {
                 finish.done(Carried::Later(Box::new(move || later.wait())));
             }
-            advanced => finish.done(later.outcome(advanced)),
+            // Texts of the next step refer to earlier outputs, which have to be read.
+            Ok(advanced) if reads_outputs(&advanced.session) => {
+                finish.done(Carried::Later(Box::new(move || later.outcome(Ok(advanced)))));
+            }
+            advanced => finish.done(later.answer(advanced)),
         };
         let HandingIn { open, id, revision, submission, .. } = &*handing_in;
         open.sessions.advance_then(id, *revision, submission, now(), Box::new(done));
@@ -144,28 +149,79 @@ impl HandingIn {
         self.outcome(open.sessions.advance(id, *revision, submission, now()))
     }
 
+    /// What is answered, on a thread that nobody else waits for.
     fn outcome(&self, advanced: Result<Advanced, Error>) -> Outcome {
-        if let Ok(advanced) = &advanced {
-            self.open.tally.advanced(&advanced.verdict);
+        self.count(advanced).map_or_else(
+            |refusal| refused(&refusal),
+            |advanced| self.answer_within(&advanced, &view_budget()),
+        )
+    }
+
+    /// The same on one that others wait for.
+    fn answer(self: Arc<Self>, advanced: Result<Advanced, Error>) -> Carried {
+        match self.count(advanced) {
+            Ok(advanced) => look(move |budget| self.answer_within(&advanced, budget)),
+            Err(refusal) => refused(&refusal).into(),
         }
-        match advanced {
-            Ok(mut advanced) => match &self.raw {
-                Some(raw) if self.caller.answers.is_none() && self.should_ask(&advanced) => {
-                    gate::ask(self, raw, &advanced.session)
-                }
-                _ => {
-                    // What was decided may be about the loop that the output led to.
-                    if self.caller.answers.is_some()
-                        && advanced.session.state.loop_gate.is_some()
-                        && let Ok(session) = self.open.sessions.open(&self.id)
-                    {
-                        advanced.session = session;
-                    }
-                    answer(&advanced, &self.who).unwrap_or_else(|refusal| refused(&refusal))
-                }
-            },
-            Err(error) => refused(&refusal(&self.id, error)),
+    }
+
+    fn count(&self, advanced: Result<Advanced, Error>) -> Result<Advanced, Refusal> {
+        let advanced = advanced.map_err(|error| refusal(&self.id, error))?;
+        self.open.tally.advanced(&advanced.verdict);
+        Ok(advanced)
+    }
+
+    fn answer_within(&self, advanced: &Advanced, budget: &Budget) -> Outcome {
+        if let Some(raw) = &self.raw
+            && self.caller.answers.is_none()
+            && self.should_ask(advanced)
+        {
+            return gate::ask(self, raw, &advanced.session, budget);
         }
+        let mut session = Arc::clone(&advanced.session);
+        // What was decided may be about the loop that the output led to.
+        if self.caller.answers.is_some()
+            && session.state.loop_gate.is_some()
+            && let Ok(current) = self.open.sessions.open(&self.id)
+        {
+            session = current;
+        }
+        let answer = self.answer_about(&session, &advanced.verdict, budget);
+        answer.unwrap_or_else(|refusal| refused(&refusal))
+    }
+
+    fn answer_about(
+        &self,
+        session: &Session,
+        verdict: &Verdict,
+        budget: &Budget,
+    ) -> Result<Outcome, Refusal> {
+        let answer = Answer::new(&self.open, session, &self.who, Opening::Reminder, budget)?;
+        let Some((issues, suggestions)) = complaints(verdict.clone()) else {
+            let notes = noted(&near_misses(&session.workflow, &self.submission.context));
+            if *verdict == Verdict::Waiting {
+                return Ok(answer.outcome(&notes, &()));
+            }
+            let before = format!("Accepted.\n\n{notes}");
+            let checked =
+                Checked { accepted: true, attempt: None, issues: None, suggestions: None };
+            return Ok(answer.outcome(&before, &checked));
+        };
+        let attempt = session.state.attempts;
+        let next = format!("{} workflow_status repeats the prompt.", answer.next_call());
+        let mut text = format!("Not accepted (attempt {attempt}).");
+        for (heading, list) in [("Issues", &issues), ("What to change", &suggestions)] {
+            if !list.is_empty() {
+                text.push_str(&format!("\n{heading}:\n- {}", list.join("\n- ")));
+            }
+        }
+        text.push_str(&format!("\n\n{next}"));
+        // The issues and suggestions are fields here.
+        let instruction = format!("Not accepted: fix the issues. {next}");
+        let (issues, suggestions) = (Some(&*issues), Some(&*suggestions));
+        let checked = Checked { accepted: false, attempt: Some(attempt), issues, suggestions };
+        let structured = answer.json(&instruction, &checked);
+        Ok(Outcome::Tool { text: text.into(), structured })
     }
 
     /// Whether something waits that the client's user may decide. A repeated call gets the answer that it got, about a
@@ -191,31 +247,10 @@ struct Checked<'a> {
     accepted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
-    issues: &'a [String],
-    suggestions: &'a [String],
-}
-
-fn answer(advanced: &Advanced, who: &Who) -> Result<Outcome, Refusal> {
-    let answer = Answer::of(&advanced.session, who)?;
-    let Some((issues, suggestions)) = complaints(advanced.verdict.clone()) else {
-        if advanced.verdict == Verdict::Waiting {
-            return Ok(answer.outcome(&answer.text(), &()));
-        }
-        let checked = Checked { accepted: true, attempt: None, issues: &[], suggestions: &[] };
-        return Ok(answer.outcome(&format!("Accepted.\n\n{}", answer.text()), &checked));
-    };
-    let attempt = advanced.session.state.attempts;
-    let mut text = format!("Not accepted (attempt {attempt}).");
-    for (heading, list) in [("Issues", &issues), ("Suggestions", &suggestions)] {
-        if !list.is_empty() {
-            text.push_str(&format!("\n{heading}:\n- {}", list.join("\n- ")));
-        }
-    }
-    // The agent has read the prompt; whoever needs it again finds it in the structured answer or by a status.
-    text.push_str(&format!("\n\nThe same step again, with the new revision: {}.", answer.call()));
-    let (issues, suggestions) = (&*issues, &*suggestions);
-    let checked = Checked { accepted: false, attempt: Some(attempt), issues, suggestions };
-    Ok(answer.outcome(&text, &checked))
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issues: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestions: Option<&'a [String]>,
 }
 
 /// What is wrong with an output, and what to change, where it was not taken.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Carried, server_schema};
+use super::{Carried, bounded, server_schema};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -21,7 +21,7 @@ pub(super) const NAME: &str = CALL;
 pub(super) struct Arguments {
     server: String,
     tool: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded")]
     arguments: Option<Map<String, Value>>,
 }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::{Carried, FOR_ALL, as_text, bad, cut, looking, server_schema, skipped};
+use super::{Carried, as_text, bad, cut, looking, server_schema, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::code::OWN;
 use crate::server::upstreams::{Upstreams, refused};
@@ -87,7 +87,7 @@ pub(super) fn call(upstreams: &Arc<Upstreams>, arguments: Arguments) -> Result<C
     let registry = upstreams.registry();
     let Some(entry) = registry.get(&arguments.id) else {
         if arguments.id == OWN && detail == Detail::Types {
-            return Ok(own_types().into());
+            return Ok(own_types(upstreams).into());
         }
         let error = Error::no_server(&arguments.id, &registry);
         return Ok(refused(&error, registry.masks()).into());
@@ -171,8 +171,9 @@ fn position(server: &str, tools: &[Tool], name: &str) -> Result<usize, Error> {
 }
 
 /// What programs can import of us: the tools that only look.
-fn own_types() -> Outcome {
-    let tools = super::all().into_iter().filter(|tool| FOR_ALL.contains(&tool.name));
+fn own_types(upstreams: &Upstreams) -> Outcome {
+    let importable: Vec<&str> = upstreams.importable_tools().collect();
+    let tools = super::all().into_iter().filter(|tool| importable.contains(&tool.name));
     let listed: Vec<Value> = tools
         .map(|tool| {
             let about = (tool.about)();

@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Carried, bad};
+use super::{Carried, bad, bounded};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::upstreams::code::Ready;
 use crate::server::upstreams::{Request, Upstreams, refused};
 
-pub(super) const NAME: &str = "execute_mcp_code";
+pub(crate) const NAME: &str = "execute_mcp_code";
 /// So many servers can be named.
 const SERVERS_MAX: usize = 100;
 
@@ -31,6 +31,7 @@ pub(super) struct Arguments {
     entrypoint: Option<String>,
     language: Option<Language>,
     allowed_mcp_ids: Vec<String>,
+    #[serde(default, deserialize_with = "bounded")]
     input: Option<Box<RawValue>>,
     max_runtime_ms: Option<u64>,
 }
@@ -48,7 +49,7 @@ pub(super) fn about() -> About {
         description: "Runs a TypeScript or JavaScript program in a sandbox: many calls and only what you return comes back. \
             `import * as github from \"mcp-clients/github\"` has an async function for each tool of a server \
             (describe_mcp with detail \"types\" shows them); each takes one object, returns the tool's data and throws where \
-            the tool fails. `import * as workflows from \"workflowlookup\"` has workflow_list, workflow_next and others that \
+            the tool fails. `import * as workflows from \"workflowlookup\"` has workflow_list, workflow_status and others that \
             only look. Write `export async function main(input) { … }` and return JSON. No files, no network. The answer has \
             result, logs, calls, and error (kind, message, line) where it failed.",
         input_schema: json!({

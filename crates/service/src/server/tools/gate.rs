@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::{Channel, Decision, LoopGate, Pending, REASON_BYTES_MAX};
+use engine::{Budget, Channel, Decision, LoopGate, Pending, REASON_BYTES_MAX};
 use mcp::{Answer, Answers, Ask, Call, Caller, Form, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -35,39 +35,53 @@ const ANSWER: &str = "an answer to a question";
 const QUESTION: &str = "gate";
 
 /// Has the client ask its user about what waits, before the output that was just handed in leads further.
-pub(super) fn ask(handing_in: &HandingIn, arguments: &RawValue, session: &Session) -> Outcome {
+pub(super) fn ask(
+    handing_in: &HandingIn,
+    arguments: &RawValue,
+    session: &Session,
+    budget: &Budget,
+) -> Outcome {
     let call = handing_in.call_text();
     let gate = handing_in.gate(&call);
     let (open, caller) = (&handing_in.open, &handing_in.caller);
-    let submission = Some(&*handing_in.submission.output);
-    ask_about(open, caller, advance::NAME, arguments, gate, session, submission)
+    let output = Some(&*handing_in.submission.output);
+    let subject = Subject { session, output };
+    ask_about(open, caller, advance::NAME, arguments, gate, subject, budget)
 }
 
-/// The same for any call that leads to something that waits; `output` is what was handed in last.
+/// The session that waits, and what was handed in last.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) session: &'a Session,
+    pub(super) output: Option<&'a str>,
+}
+
+/// The same for any call that leads to something that waits.
 pub(super) fn ask_about(
     open: &Open,
     caller: &Caller,
     tool: &'static str,
     arguments: &RawValue,
     gate: Gate<'_>,
-    session: &Session,
-    output: Option<&str>,
+    subject: Subject<'_>,
+    budget: &Budget,
 ) -> Outcome {
+    let Subject { session, output } = subject;
     let state = open.signer.sign(gate, session.version, caller.principal.as_deref(), now());
     let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: tool, arguments, is_method: false },
-        questions: vec![(QUESTION.to_owned(), form(session, output).into())],
+        questions: vec![(QUESTION.to_owned(), form(session, output, budget).into())],
         patience: PATIENCE,
         about: Some(session_resources::uri(&session.id)),
         state: Some(state),
     }))
 }
 
-fn form(session: &Session, output: Option<&str>) -> Form {
+fn form(session: &Session, output: Option<&str>, budget: &Budget) -> Form {
     let state = &session.state;
     let step = state.position().unwrap_or_default();
-    let title = session.workflow.step(step).map_or(step, |step| step.title());
+    let title = engine::title(&session.workflow, state, step, budget);
     let goal = state.goal.as_ref();
     let goal = goal.map(|goal| format!(" ({})", one_line(goal, GOAL_CHARS_MAX)));
     let goal = goal.unwrap_or_default();

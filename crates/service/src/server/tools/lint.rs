@@ -1,20 +1,23 @@
 //! `workflow_lint`: everything that is wrong with a definition, for an agent that writes one.
 
+use catalog::examine_text;
 use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 use workflow::finding::render;
-use workflow::limits::FILE_BYTES_MAX;
-use workflow::{Format, Scrutiny, read};
 
-use super::{Carried, read_only};
+use super::{Carried, bad, read_only};
 use crate::error::Refusal;
 
+/// The longest file name. Every finding repeats it.
+const FILE_NAME_BYTES_MAX: usize = 255;
+
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
     definition: String,
+    file_name: Option<String>,
 }
 
 pub(super) fn about() -> About {
@@ -24,7 +27,10 @@ pub(super) fn about() -> About {
             with its place and what to try.",
         input_schema: json!({
             "type": "object",
-            "properties": {"definition": {"type": "string"}},
+            "properties": {
+                "definition": {"type": "string"},
+                "fileName": {"type": "string", "description": "Its ending decides the format; otherwise it is guessed"},
+            },
             "required": ["definition"],
             "additionalProperties": false,
         }),
@@ -43,20 +49,15 @@ pub(super) fn about() -> About {
 
 /// Compiling what strangers wrote may take its time, so it does not hold up anybody else.
 pub(super) fn call(arguments: Arguments) -> Result<Carried, Refusal> {
-    let text = arguments.definition;
-    if text.len() > FILE_BYTES_MAX {
-        return Err(Refusal::InvalidParams {
-            details: format!("a definition may have {FILE_BYTES_MAX} bytes"),
-            hint: None,
-        });
+    let Arguments { definition, file_name } = arguments;
+    if file_name.as_ref().is_some_and(|name| name.len() > FILE_NAME_BYTES_MAX) {
+        return Err(bad(format!("fileName may have at most {FILE_NAME_BYTES_MAX} bytes")));
     }
-    Ok(Carried::Later(Box::new(move || lint(&text))))
+    Ok(Carried::Later(Box::new(move || lint(&definition, file_name.as_deref()))))
 }
 
-fn lint(text: &str) -> Outcome {
-    // A JSON object begins with a brace, and no block of YAML does.
-    let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Yaml };
-    let reading = read(text.as_bytes(), format, Scrutiny::Compile);
+fn lint(text: &str, file_name: Option<&str>) -> Outcome {
+    let reading = examine_text(text.as_bytes(), file_name);
     let usable = reading.workflow.is_some();
     let rendered: Vec<String> =
         reading.findings.iter().map(|finding| render(finding, Some(text))).collect();

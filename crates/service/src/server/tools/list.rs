@@ -32,7 +32,8 @@ pub(super) fn about() -> About {
     About {
         title: "List workflows",
         description: "Lists the workflows: tested ways to do a piece of work, step by step. Look here before you \
-            start on something larger than a quick answer, and pick one by its description.",
+            start on something larger than a quick answer, pick one by its description, and begin it with \
+            workflow_start.",
         input_schema: json!({
             "type": "object",
             "properties": {
@@ -129,7 +130,7 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
     }
     text.push_str(match listing.workflows.is_empty() {
         true => "No workflow matches. Call again with fewer words, or with none to see all.",
-        false => "Begin one with workflow_next and an empty completedSteps.",
+        false => "Start one with workflow_start, or resume a session with workflow_status.",
     });
     Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
 }

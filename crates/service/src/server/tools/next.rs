@@ -11,6 +11,10 @@ use super::{Carried, ID_PATTERN, bounded, id_schema, needs_worker, read_only, re
 use crate::app::{self, App};
 use crate::error::Refusal;
 
+/// Opens the text of the first step.
+const NO_SESSION: &str =
+    "Nothing is recorded here, and gates do nothing: workflow_start begins a session.\n\n";
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -24,9 +28,9 @@ pub(super) struct Arguments {
 
 pub(super) fn about() -> About {
     About {
-        title: "Get the next step",
-        description: "For when you keep track yourself, without a session: hands you the next step, and what your output \
-            will be checked for. Do the step, check it with workflow_validate, add its id to completedSteps (unless the prompt says \
+        title: "Get the next step without a session",
+        description: "Records nothing, and gates do nothing here: use workflow_start, unless you must keep track yourself. \
+            Hands you the next step, and what your output will be checked for. Do the step, check it with workflow_validate, add its id to completedSteps (unless the prompt says \
             otherwise) and call again, until isComplete. Put what you learn into context (the prompts say which variables); merge an answer's \
             `state` into context too.",
         input_schema: json!({
@@ -96,6 +100,10 @@ pub(super) fn about() -> About {
 }
 
 pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+    if let Some(step) = app::repeated_step(&arguments.completed_steps) {
+        let details = format!("completedSteps must not repeat a step: `{step}` is there twice");
+        return Err(Refusal::InvalidParams { details, hint: None });
+    }
     match next(app, &arguments, &Budget::for_inline_call()) {
         Err(refusal) if needs_worker(&refusal) => {
             let app = app.clone();
@@ -116,18 +124,20 @@ fn next(app: &App, arguments: &Arguments, budget: &Budget) -> Result<Outcome, Re
         current: arguments.current_step.as_deref(),
         context: arguments.context.as_ref().unwrap_or(&none),
     };
-    let answer = app::next(&snapshot, &arguments.workflow_id, progress, budget)?;
+    let answer = app.next(&snapshot, &arguments.workflow_id, progress, budget)?;
     let state = answer.state.as_ref().map(|state| serde_json::to_string(state).unwrap_or_default());
     let prompt = Quoted::from(&answer.guidance.prompt);
-    let text = text(&answer, &prompt, state.as_deref());
+    let notice = if arguments.completed_steps.is_empty() { NO_SESSION } else { "" };
+    let text = text(notice, &answer, &prompt, state.as_deref());
     let structured = structured(&answer, &prompt, state.as_deref());
     Ok(Outcome::Tool { text, structured })
 }
 
-fn text(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> Quoted {
+fn text(notice: &str, answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> Quoted {
     let mut text = Quoted::with_capacity(prompt.inner().len() + 512);
+    text.push(notice);
     if let Some(step) = &answer.step {
-        for part in ["Step `", step.id, "`: ", step.title, "\n\n"] {
+        for part in ["Step `", step.id, "`: ", &step.title, "\n\n"] {
             text.push(part);
         }
     }
@@ -148,7 +158,7 @@ fn structured(answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -> String
         None => out.raw(r#"{"step":null"#),
         Some(step) => {
             out.text(r#"{"step":{"id":"#, step.id);
-            out.text(r#","title":"#, step.title);
+            out.text(r#","title":"#, &step.title);
             out.text(r#","prompt":"#, step.prompt);
             if let Some(asks) = step.ask_for_files {
                 out.flag(r#","askForFiles":"#, asks);
@@ -232,7 +242,7 @@ mod tests {
                 let (done, now) = (completed.clone(), context.clone());
                 let progress = Progress { completed: &done, current: None, context: &now };
                 let answer =
-                    app::next(&snapshot, &workflow.id, progress, &Budget::for_call()).unwrap();
+                    app.next(&snapshot, &workflow.id, progress, &Budget::for_call()).unwrap();
                 let state = answer.state.as_ref().map(|state| json!(state).to_string());
                 let prompt = Quoted::from(&answer.guidance.prompt);
                 let made = structured(&answer, &prompt, state.as_deref());

@@ -1,5 +1,6 @@
 //! `workflow_rewind`: back to an earlier step, or a copy of the session that begins there.
 
+use engine::Opening;
 use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use store::sessions::NewIds;
 use super::session_answer::{
     Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
 };
-use super::{Carried, id_schema, refused};
+use super::{Carried, id_schema, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -95,8 +96,8 @@ fn rewind(open: &Open, arguments: &Arguments, who: &Who) -> Result<Outcome, Refu
     } else {
         format!("Back at step `{to_step}`.")
     };
-    let answer = Answer::of(&session, who)?;
-    Ok(answer.outcome(&format!("{before}\n\n{}", answer.text()), &()))
+    let answer = Answer::new(open, &session, who, Opening::Reminder, &view_budget())?;
+    Ok(answer.outcome(&format!("{before}\n\n"), &()))
 }
 
 /// The same call again, after its answer was lost, gets the same copy.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::{Budget, Opening, near_misses};
 use mcp::content::About;
 use mcp::{Caller, Outcome};
 use serde::Deserialize;
@@ -9,14 +10,15 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use store::Usage;
 use store::limits::SHARES_MAX;
-use store::sessions::{Session, Start};
+use store::sessions::{Error, Session, Start};
 use workflow::Context;
 
-use super::session_answer::{Answer, about_session, writing};
-use super::{Carried, bounded, gate, id_schema, refused};
+use super::session_answer::{Answer, about_session, noted, reads_outputs, writing};
+use super::{Carried, bounded, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::{self, App};
 use crate::error::Refusal;
+use crate::server::waiting;
 use crate::sessions::{Beginning, Denied, Gate, Gates, Open, Standing, new_id, now, refusal};
 
 pub(super) const NAME: &str = "workflow_start";
@@ -36,7 +38,7 @@ pub(super) struct Arguments {
 pub(super) fn about() -> About {
     about_session(
         "Start a session",
-        "Starts a session of a workflow and hands you its first step. The session keeps track of everything, checks \
+        "Starts a session of a workflow and returns its first step. The session keeps track of everything, checks \
          every output and survives restarts: do the step, then call workflow_advance.",
         writing(false),
         json!({
@@ -88,8 +90,9 @@ pub(super) fn call(
             let workflow = app::find(&snapshot, &workflow_id).ok();
             let overrides = workflow.and_then(|workflow| app::overridden(&snapshot, workflow));
             let session = open.sessions.open(&id).map_err(|error| refusal(&id, error));
-            let outcome =
-                session.and_then(|session| outcome(&session, &workflow_id, &who, overrides));
+            let outcome = session.and_then(|session| {
+                outcome(&open, &session, &workflow_id, &who, overrides, &view_budget())
+            });
             outcome.unwrap_or_else(|refusal| refused(&refusal))
         })));
     }
@@ -97,60 +100,108 @@ pub(super) fn call(
     let stored_bytes = raw.get().len() as u64;
     let (id, owner) = (new_id()?, who.owner(&open).to_owned());
     let (context, strict) = (context.unwrap_or_default(), open.gates == Gates::Strict);
-    let (new, shared) = (id.clone(), shared_with.clone());
-    let start = Start { id, owner, key, goal, context, shared_with, strict, time: now() };
     let snapshot = app.snapshot();
-    app::find(&snapshot, &workflow_id)?;
+    let overrides = app::overridden(&snapshot, app::find(&snapshot, &workflow_id)?);
+    let starting = Starting {
+        open,
+        workflow_id,
+        raw,
+        caller,
+        who,
+        new: id.clone(),
+        shared: shared_with.clone(),
+        stored_bytes,
+        overrides,
+    };
+    let start = Start { id, owner, key, goal, context, shared_with, strict, time: now() };
     Ok(Carried::Told(Box::new(move |finish| {
+        let (sessions, found) = (Arc::clone(&starting.open.sessions), Arc::clone(&snapshot));
         // Found a moment ago, in the same snapshot.
-        let Ok(workflow) = app::find(&snapshot, &workflow_id) else { return };
-        let overrides = app::overridden(&snapshot, workflow);
-        let started = {
-            let (workflow_id, open) = (workflow_id.clone(), Arc::clone(&open));
-            move |started: Result<Arc<Session>, _>| {
-                if let Ok(session) = &started {
-                    let is_new = session.id == new;
-                    open.tally.begun(if is_new { Beginning::New } else { Beginning::Repeated });
-                    if is_new {
-                        if let Some(principal) = who.principal() {
-                            open.quotas.add(principal, Usage { open_sessions: 1, stored_bytes });
+        let Ok(workflow) = app::find(&found, &starting.workflow_id) else { return };
+        let again = start.clone();
+        let started = move |started: Result<Arc<Session>, _>| match started {
+            // Deciding takes a thread's time.
+            Err(Error::Overtaken) => {
+                finish.done(Carried::Later(Box::new(move || {
+                    match app::find(&snapshot, &starting.workflow_id) {
+                        Ok(workflow) => {
+                            let started = starting.open.sessions.start(workflow, again);
+                            waiting::ended(starting.answer(started))
                         }
-                        shared.iter().for_each(|name| open.note_share(&who, &new, name, true));
+                        Err(refusal) => refused(&refusal),
                     }
-                }
-                let outcome =
-                    started.map_err(|error| refusal(&workflow_id, error)).and_then(|session| {
-                        let overrides = overrides.filter(|_| session.id == new);
-                        match should_ask(&open, &session, &workflow_id, &caller) {
-                            true => Ok(ask(&open, &session, &raw, &caller)),
-                            false => outcome(&session, &workflow_id, &who, overrides),
-                        }
-                    });
-                finish.done(outcome.unwrap_or_else(|refusal| refused(&refusal)));
+                })))
             }
+            started => finish.done(starting.answer(started)),
         };
-        open.sessions.start_then(workflow, start, Box::new(started));
+        sessions.start_then(workflow, start, Box::new(started));
     })))
 }
 
+/// A session on its way, with everything that is needed to answer.
+struct Starting {
+    open: Arc<Open>,
+    workflow_id: String,
+    raw: Box<RawValue>,
+    caller: Caller,
+    who: Who,
+    /// The session's id, unless one was begun with the same key.
+    new: String,
+    shared: Vec<String>,
+    stored_bytes: u64,
+    overrides: Option<&'static str>,
+}
+
+impl Starting {
+    fn answer(self, started: Result<Arc<Session>, Error>) -> Carried {
+        let Self { open, workflow_id, raw, caller, who, new, shared, stored_bytes, overrides } =
+            self;
+        let session = match started {
+            Ok(session) => session,
+            Err(error) => return refused(&refusal(&workflow_id, error)).into(),
+        };
+        let is_new = session.id == new;
+        open.tally.begun(if is_new { Beginning::New } else { Beginning::Repeated });
+        if is_new {
+            if let Some(principal) = who.principal() {
+                open.quotas.add(principal, Usage { open_sessions: 1, stored_bytes });
+            }
+            shared.iter().for_each(|name| open.note_share(&who, &new, name, true));
+        }
+        if should_ask(&open, &session, &workflow_id, &caller) {
+            return look(move |budget| ask(&open, &session, &raw, &caller, budget));
+        }
+        let overrides = overrides.filter(|_| is_new);
+        let is_long = reads_outputs(&session);
+        let answer = move |budget: &Budget| {
+            let outcome = outcome(&open, &session, &workflow_id, &who, overrides, budget);
+            outcome.unwrap_or_else(|refusal| refused(&refusal))
+        };
+        match is_long {
+            true => Carried::Later(Box::new(move || answer(&view_budget()))),
+            false => look(answer),
+        }
+    }
+}
+
 fn outcome(
+    open: &Open,
     session: &Session,
     workflow_id: &str,
     who: &Who,
     overrides: Option<&str>,
+    budget: &Budget,
 ) -> Result<Outcome, Refusal> {
     let own = &session.state.workflow_id;
     if own != workflow_id {
         let (why, at) = (Denied::KeyTaken(own.clone()), Standing::of(session));
         return Err(Refusal::Session { why, at });
     }
-    let answer = Answer::of(session, who)?;
-    let Some(whose) = overrides else { return Ok(answer.outcome(&answer.text(), &())) };
-    let text = format!(
-        "{}\n\nNote: this `{workflow_id}` overrides the {whose} workflow of the same id.",
-        answer.text()
-    );
-    Ok(answer.outcome(&text, &json!({"overrides": whose})))
+    let answer = Answer::new(open, session, who, Opening::Full, budget)?;
+    let mut notes = near_misses(&session.workflow, &session.state.context);
+    let Some(whose) = overrides else { return Ok(answer.outcome(&noted(&notes), &())) };
+    notes.push(format!("this `{workflow_id}` overrides the {whose} workflow of the same id"));
+    Ok(answer.outcome(&noted(&notes), &json!({"overrides": whose})))
 }
 
 /// Whether the session waits before its first step, and the client's user may decide.
@@ -161,7 +212,14 @@ fn should_ask(open: &Open, session: &Session, workflow_id: &str, caller: &Caller
     is_fresh && caller.abilities.forms && !open.is_strict(session)
 }
 
-fn ask(open: &Open, session: &Session, raw: &RawValue, caller: &Caller) -> Outcome {
+fn ask(
+    open: &Open,
+    session: &Session,
+    raw: &RawValue,
+    caller: &Caller,
+    budget: &Budget,
+) -> Outcome {
     let gate = Gate { session: &session.id, revision: 0, call: raw.get() };
-    gate::ask_about(open, caller, NAME, raw, gate, session, None)
+    let subject = gate::Subject { session, output: None };
+    gate::ask_about(open, caller, NAME, raw, gate, subject, budget)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use engine::ImportOrigin;
+use engine::{Budget, ImportOrigin, Opening};
 use mcp::Outcome;
 use mcp::content::About;
 use serde::{Deserialize, Serialize};
@@ -11,16 +11,18 @@ use store::Meta;
 use store::sessions::{Session, Summary};
 use untrusted_text::sanitize;
 use workflow::Context;
-use workflow::definition::Step;
 
 use super::advance::complaints;
-use super::session_answer::{Answer, about_session, session_id_schema};
-use super::{cut, read_only};
+use super::recorded_output::{self, OutputQuery};
+use super::session_answer::{Answer, about_session, reads_outputs, session_id_schema};
+use super::{Carried, cut, id_schema, look, read_only, refused, view_budget};
 use crate::access::{OpenSessions, SessionList, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
+
+pub(crate) const NAME: &str = "workflow_status";
 
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;
@@ -42,20 +44,29 @@ const SESSIONS_MAX: usize = 20;
 pub(super) struct Arguments {
     session_id: Option<String>,
     query: Option<String>,
+    step_id: Option<String>,
+    iteration: Option<u32>,
+    attempt: Option<u32>,
+    offset: Option<usize>,
 }
 
 pub(super) fn about() -> About {
     about_session(
         "Look at a session",
-        "Where a session stands and what its finished steps produced: call it to go on after your context was \
-         compacted, in a new chat, or when a person has decided. Without sessionId: the sessions that match the \
-         query (in goals, workflows and outputs), or all that run. A query looks at your own.",
+        "Where a session stands, what to do now and the beginning of what finished steps produced: call it to go on \
+         after your context was compacted, in a new chat, or when a person has decided. With stepId: that step's \
+         output, whole. Without sessionId: the sessions that match the query (in goals, workflows and outputs), or \
+         all that run. A query looks at your own.",
         read_only(),
         json!({
             "type": "object",
             "properties": {
                 "sessionId": session_id_schema(),
                 "query": {"type": "string", "description": "Words to look for"},
+                "stepId": id_schema("Return this step's output"),
+                "iteration": {"type": "integer", "description": "Default: the last"},
+                "attempt": {"type": "integer", "description": "Default: the accepted one"},
+                "offset": {"type": "integer", "description": "As `next` says"},
             },
             "additionalProperties": false,
         }),
@@ -63,6 +74,8 @@ pub(super) fn about() -> About {
             "goal": {"type": "string"},
             "context": {"type": "object"},
             "finished": {"type": "array", "items": {"type": "object"}},
+            "output": {"type": "string", "description": "With stepId"},
+            "outcome": {"type": "string", "description": "With stepId"},
             "issues": {"type": "array", "description": "What was wrong last"},
             "sessions": {"type": "array", "items": {"type": "object"}},
             "sharedSessions": {"type": "array", "description": "Of other owners"},
@@ -70,34 +83,70 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Outcome, Refusal> {
-    match arguments {
-        Arguments { session_id: Some(_), query: Some(_) } => Err(Refusal::InvalidParams {
-            details: "give sessionId or query, not both".to_owned(),
-            hint: None,
-        }),
-        Arguments { session_id: Some(id), query: None } => {
-            one(&*app.sessions().seen_by(who, &id, "workflow_status")?, who, &id)
+pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Carried, Refusal> {
+    let Arguments { session_id, query, step_id, iteration, attempt, offset } = arguments;
+    let bad =
+        |details: &str| Err(Refusal::InvalidParams { details: details.to_owned(), hint: None });
+    if session_id.is_some() && query.is_some() {
+        return bad("give sessionId or query, not both");
+    }
+    let is_about_output = iteration.is_some() || attempt.is_some() || offset.is_some();
+    match (session_id, step_id) {
+        (None, Some(_)) => bad("stepId goes with sessionId"),
+        (_, None) if is_about_output => bad("iteration, attempt and offset go with stepId"),
+        (Some(id), None) => {
+            let open = app.sessions().seen_by(who, &id, NAME)?;
+            let session = open.sessions.open(&id).map_err(|error| refusal(&id, error))?;
+            let who = who.clone();
+            let is_long = reads_outputs(&session);
+            let answer = move |budget: &Budget| {
+                one(&open, &who, &session, budget).unwrap_or_else(|refusal| refused(&refusal))
+            };
+            Ok(match is_long {
+                true => Carried::Later(Box::new(move || answer(&view_budget()))),
+                false => look(answer),
+            })
         }
-        Arguments { session_id: None, query } => {
+        (Some(id), Some(step_id)) => {
+            let open = app.sessions().seen_by(who, &id, NAME)?;
+            let query = OutputQuery { step_id, iteration, attempt, offset };
+            // It may read the whole log.
+            Ok(Carried::Later(Box::new(move || {
+                let session = open.sessions.open(&id).map_err(|error| refusal(&id, error));
+                let page =
+                    session.and_then(|session| recorded_output::read(&open, &session, &query));
+                page.map_or_else(|refusal| refused(&refusal), |page| page.outcome())
+            })))
+        }
+        (None, None) => {
             let open = app.sessions().get_if_any()?;
             let found = open.map(|open| many(&open, who, query.as_deref())).transpose()?;
-            Ok(listing(&found.unwrap_or_default(), query.as_deref()))
+            Ok(listing(&found.unwrap_or_default(), query.as_deref()).into())
         }
     }
 }
 
-fn one(open: &Open, who: &Who, id: &str) -> Result<Outcome, Refusal> {
-    let session = open.sessions.open(id).map_err(|error| refusal(id, error))?;
-    let (answer, memory) = (Answer::of(&session, who)?, Memory::of(open, &session)?);
-    let text =
-        format!("Workflow `{}`.{}\n\n{}", session.state.workflow_id, memory.text(), answer.text());
-    Ok(answer.outcome(&text, &memory))
+fn one(open: &Open, who: &Who, session: &Session, budget: &Budget) -> Result<Outcome, Refusal> {
+    let answer = Answer::new(open, session, who, Opening::Full, budget)?;
+    let memory = Memory::of(open, session, budget)?;
+    let mut instruction = answer.instruction();
+    if memory.finished.iter().any(|finished| finished.is_cut) {
+        instruction.push_str(&format!("\n\n{NAME} with stepId returns an earlier output whole."));
+    }
+    let about = format!("Workflow `{}`.{}", session.state.workflow_id, memory.text());
+    let structured = answer.json(&instruction, &memory);
+    Ok(Outcome::Tool { text: format!("{about}\n\n{instruction}").into(), structured })
 }
 
 /// A session as a resource: the same for a machine.
-pub(crate) fn resource(open: &Open, who: &Who, session: &Session) -> Result<String, Refusal> {
-    Ok(Answer::of(session, who)?.json(&Memory::of(open, session)?))
+pub(crate) fn resource(
+    open: &Open,
+    who: &Who,
+    session: &Session,
+    budget: &Budget,
+) -> Result<String, Refusal> {
+    let answer = Answer::new(open, session, who, Opening::Full, budget)?;
+    Ok(answer.json(&answer.instruction(), &Memory::of(open, session, budget)?))
 }
 
 /// What somebody needs to know who has forgotten everything. All of it is bounded.
@@ -125,8 +174,11 @@ struct Memory<'a> {
 #[serde(rename_all = "camelCase")]
 struct Finished<'a> {
     step_id: String,
-    title: Option<&'a str>,
+    title: Cow<'a, str>,
     output: String,
+    /// `workflow_status` with `stepId` returns all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_cut: bool,
     time: String,
 }
 
@@ -139,13 +191,14 @@ struct LastTry {
 }
 
 impl<'a> Memory<'a> {
-    fn of(open: &Open, session: &'a Session) -> Result<Self, Refusal> {
+    fn of(open: &Open, session: &'a Session, budget: &Budget) -> Result<Self, Refusal> {
         let refused = |error| refusal(&session.id, error);
         let Summary { steps, is_cut } =
             open.sessions.summary(session, STEPS_MAX).map_err(refused)?;
         let finished = steps.into_iter().map(|done| Finished {
-            title: session.workflow.step(&done.step).map(Step::title),
+            title: engine::title(&session.workflow, &session.state, &done.step, budget),
             output: cut(done.output.trim(), OUTPUT_BYTES_MAX).into_owned(),
+            is_cut: done.output.trim().len() > OUTPUT_BYTES_MAX,
             time: time_text(done.time),
             step_id: done.step,
         });
@@ -185,14 +238,15 @@ impl<'a> Memory<'a> {
             text.push_str(if self.is_cut { "\nFinished last:" } else { "\nFinished:" });
         }
         for Finished { step_id, title, output, .. } in &self.finished {
-            text.push_str(&format!("\n- `{step_id}` ({}): {output}", title.unwrap_or_default()));
+            text.push_str(&format!("\n- `{step_id}` ({}): {output}", title));
         }
         if let Some(output) = &self.waiting_output {
             text.push_str(&format!("\nWhat waits:\n{output}"));
         }
-        if let Some(LastTry { attempt, issues, .. }) = &self.last_try {
-            let issues = issues.join("\n- ");
-            text.push_str(&format!("\nAttempt {attempt} was not accepted:\n- {issues}"));
+        if let Some(LastTry { attempt, issues, suggestions }) = &self.last_try {
+            let lines = issues.iter().chain(suggestions).map(String::as_str);
+            let lines = lines.collect::<Vec<_>>().join("\n- ");
+            text.push_str(&format!("\nAttempt {attempt} was not accepted:\n- {lines}"));
         }
         // The structured result has it as it was handed in.
         sanitize(&text).into_owned()

@@ -11,6 +11,9 @@ use super::{Carried, bounded, id_schema, needs_worker, read_only, refused};
 use crate::app::App;
 use crate::error::Refusal;
 
+/// The first protocol puts it before everything more specific.
+const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output accordingly.";
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -23,8 +26,9 @@ pub(super) struct Arguments {
 
 pub(super) fn about() -> About {
     About {
-        title: "Check a step's output",
-        description: "Checks what you produced for a step. If it is not valid, change what the suggestions say and \
+        title: "Check an output without a session",
+        description: "Records nothing, and passes no gate; in a session workflow_advance checks. Checks what you \
+            produced for a step. If it is not valid, change what the suggestions say and \
             check again before you go on. Give the same context as to workflow_next.",
         input_schema: json!({
             "type": "object",
@@ -77,9 +81,12 @@ pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> 
 
 fn validate(app: &App, arguments: &Arguments, budget: &Budget) -> Result<Outcome, Refusal> {
     let Arguments { workflow_id, step_id, output, context } = arguments;
-    let none = Context::new();
-    let context = context.as_ref().unwrap_or(&none);
-    let verdict = app.check(&app.snapshot(), workflow_id, step_id, output, context, budget)?;
+    let snapshot = app.snapshot();
+    let mut verdict =
+        app.check(&snapshot, workflow_id, step_id, output, context.as_ref(), budget)?;
+    if !verdict.valid {
+        verdict.suggestions.insert(0, FIRST_SUGGESTION.to_owned());
+    }
     let mut text = if verdict.valid {
         format!(
             "Valid. Go on with workflow_next, with `{step_id}` in completedSteps unless its prompt says otherwise."

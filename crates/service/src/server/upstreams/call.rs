@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Channel;
-use mcp::{Ask, Caller, Finish, Outcome, Question};
+use mcp::{Ask, Caller, Carried, Finish, Outcome, Question};
 use orchestrator::arguments::Verdict;
 use orchestrator::policy::Denied;
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
@@ -145,6 +145,16 @@ pub(super) enum Said {
 impl Upstreams {
     /// Makes a call, or goes on with one.
     pub(crate) fn call(self: &Arc<Self>, request: Request, finish: Finish) {
+        if request.caller.answers.is_none() {
+            return self.call_here(request, finish);
+        }
+        // What was answered is held against a form that an upstream has made.
+        let (own, principal) = (Arc::clone(self), request.caller.principal.clone());
+        let call = move |finish| own.call_here(request, finish);
+        self.begin(principal, finish, move || Carried::Told(Box::new(call)));
+    }
+
+    fn call_here(self: &Arc<Self>, request: Request, finish: Finish) {
         let runtime = match self.runtime() {
             Ok(runtime) => runtime.clone(),
             Err(error) => {
@@ -153,7 +163,7 @@ impl Upstreams {
             }
         };
         let _inside = runtime.enter();
-        match self.begin(&request) {
+        match self.conversation(&request) {
             Ok(conversation) => {
                 runtime.spawn(conversation.go_on(Arc::clone(self), request, finish));
             }
@@ -175,7 +185,7 @@ impl Upstreams {
         self.parked.count()
     }
 
-    fn begin(self: &Arc<Self>, request: &Request) -> Result<Conversation, Box<Outcome>> {
+    fn conversation(self: &Arc<Self>, request: &Request) -> Result<Conversation, Box<Outcome>> {
         let Some(answers) = &request.caller.answers else {
             return self.start(request, Consent::NotYet);
         };

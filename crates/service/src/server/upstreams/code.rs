@@ -21,7 +21,7 @@ use crate::access::Who;
 use crate::app::App;
 use crate::audit::Line;
 use crate::server::tools::{self, FOR_ALL};
-use crate::server::waiting;
+use crate::server::{Toolset, waiting};
 
 /// How many programs of one principal may wait for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,18 @@ impl Upstreams {
     pub(crate) fn limit_programs(&self, waiting: ProgramsWaiting) {
         // The first one counts; a server has one.
         let _ = self.programs_waiting.set(waiting);
+    }
+
+    /// Restricts which of our own tools programs can import.
+    pub(crate) fn set_toolset(&self, toolset: Toolset) {
+        // A server has one host, which calls this once.
+        let _ = self.toolset.set(toolset);
+    }
+
+    /// The tools that programs can import from [`OWN`].
+    pub(crate) fn importable_tools(&self) -> impl Iterator<Item = &'static str> {
+        let toolset = self.toolset.get().copied().unwrap_or_default();
+        FOR_ALL.into_iter().filter(move |name| toolset.has(name))
     }
 
     /// What a program can import of ours.
@@ -239,7 +251,7 @@ impl Own for OwnTools {
     }
 
     fn functions(&self) -> Vec<String> {
-        FOR_ALL.map(str::to_owned).into()
+        self.upstreams.importable_tools().map(str::to_owned).collect()
     }
 
     fn call<'a>(
@@ -247,7 +259,7 @@ impl Own for OwnTools {
         function: &'a str,
         arguments: Box<RawValue>,
     ) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
-        let known = FOR_ALL.into_iter().find(|name| *name == function);
+        let known = self.upstreams.importable_tools().find(|name| *name == function);
         let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
         let (who, mut caller) = (self.who.clone(), self.caller.clone());
         caller.answers = None;

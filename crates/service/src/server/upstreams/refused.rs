@@ -110,6 +110,7 @@ fn next(error: &Error) -> &'static str {
             "`describe_mcp` with detail \"tools\" shows its tools."
         }
         Error::Arguments { .. } => "`describe_mcp` with detail \"schema\" shows what it takes.",
+        Error::Uncheckable { .. } => "Call it with smaller arguments, or do without it.",
         Error::Denied(_) => "Tell your user, and look for no way around it.",
         Error::Untrusted { .. } => "Tell your user, who decides; do not run it yourself.",
         Error::Unusable { .. } => "Tell your user, who keeps the registry.",

@@ -67,6 +67,7 @@ impl Ended {
                 | Error::Denied(_)
                 | Error::NotConfirmed { .. }
                 | Error::Arguments { .. }
+                | Error::Uncheckable { .. }
                 | Error::NotOffered { .. },
             ) => Self::Refused,
             Err(Error::TooMany { .. } | Error::Open { .. } | Error::Busy { .. }) => Self::Limited,
