@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use service::error::Refusal;
+use service::server::Toolset;
 
 mod check;
 mod client;
@@ -131,19 +132,25 @@ impl From<serde_json::Error> for Failure {
 pub(crate) type Ended = Result<Outcome, Failure>;
 
 impl Cli {
-    /// A server is started often and lives long. Where it is asked for without options, it does without everything
-    /// that commands are described and parsed with, which is a good part of what a start costs.
+    /// A server is started often and lives long. Where it is asked for without options, or as `connect` writes it, it
+    /// does without everything that commands are described and parsed with, which is a good part of what a start costs.
     fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let is_set = |name| std::env::var_os(name).is_some();
         let variables = [STORE_VARIABLE, REGISTRY_VARIABLE, ANCHOR_VARIABLE];
         let has_options = variables.into_iter().any(is_set);
-        match &words[..] {
-            [_, word] if word == "serve" && !has_options => Ok(Self {
-                command: Command::Serve(Box::default()),
+        let options = words.get(1..).unwrap_or_default();
+        let tools = match options {
+            [word] if word == "serve" => Some(Toolset::All),
+            given if given == client::SERVE => Some(Toolset::Sessions),
+            _ => None,
+        };
+        match tools.filter(|_| !has_options) {
+            Some(tools) => Ok(Self {
+                command: Command::Serve(Box::new(serve::Arguments::with_tools(tools))),
                 sources: SourceOptions::default(),
             }),
-            _ => Self::try_parse_from(words),
+            None => Self::try_parse_from(words),
         }
     }
 }
@@ -263,9 +270,11 @@ mod tests {
 
     #[test]
     fn a_plain_server_is_the_same_whoever_parses_it() {
-        let words = ["workflowlookup", "serve"];
-        let short = Cli::parsed(words.map(OsString::from)).unwrap();
-        let long = Cli::try_parse_from(words).unwrap();
-        assert_eq!(format!("{short:?}"), format!("{long:?}"));
+        for words in [&["serve"][..], &client::SERVE, &["serve", "--tools", "all"]] {
+            let words = [&["workflowlookup"], words].concat();
+            let short = Cli::parsed(words.iter().map(OsString::from)).unwrap();
+            let long = Cli::try_parse_from(words).unwrap();
+            assert_eq!(format!("{short:?}"), format!("{long:?}"));
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     context: ContextOption,
-    /// Print what the tool `workflow_validate` returns
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(
         &arguments.id,
         &arguments.step,
         &output,
-        &context,
+        Some(&context).filter(|context| !context.is_empty()),
         &Budget::for_call(),
     )?;
     let outcome = if verdict.valid { Outcome::Good } else { Outcome::Bad };
@@ -65,7 +65,9 @@ pub(crate) fn run(
     for issue in &verdict.issues {
         terminal.line(&format!("  - {issue}"))?;
     }
-    terminal.styled(DIM, "what to change:")?;
+    if !verdict.suggestions.is_empty() {
+        terminal.styled(DIM, "what to change:")?;
+    }
     for suggestion in &verdict.suggestions {
         terminal.line(&format!("  - {suggestion}"))?;
     }

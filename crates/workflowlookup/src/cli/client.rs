@@ -10,6 +10,9 @@ pub(crate) use orchestrator::registry::clients::Client;
 use orchestrator::registry::clients::Folders;
 use orchestrator::registry::{self, Variables};
 
+/// The command that serves an agent. Its sessions keep a record, so the tools that keep none are hidden.
+pub(crate) const SERVE: [&str; 3] = ["serve", "--tools", "sessions"];
+
 /// How a server is put into a client's configuration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connecting {

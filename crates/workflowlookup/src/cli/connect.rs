@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use self::merge::{Merged, merge};
-use super::client::{self, Client, Format, Server, connecting};
+use super::client::{self, Client, Format, SERVE, Server, connecting};
 use super::config_file::Readers;
 use super::next::quoted;
 use super::terminal::{DIM, GREEN, YELLOW, escape};
@@ -93,7 +93,7 @@ fn server(client: Client, name: &str, sources: &SourceOptions) -> Result<Server,
     }
     let command = command.to_str().ok_or_else(|| not_text(command))?.to_owned();
     let mut args = sources.words();
-    args.push("serve".to_owned());
+    args.extend(SERVE.map(str::to_owned));
     Ok(Server { name: name.to_owned(), command, args })
 }
 

@@ -77,11 +77,19 @@ fn definition(id: &str) -> String {
   "description": "Say in a sentence what this workflow accomplishes and when to choose it.",
   "version": "0.1.0",
   "category": "general",
+  "variables": {{
+    "size": {{
+      "type": "string",
+      "values": ["small", "large"],
+      "description": "how large the task is"
+    }}
+  }},
   "steps": [
     {{
       "id": "understand",
       "title": "Understand the task",
-      "prompt": "Say in your own words what is wanted, and what is not. Put the size of the task (small or large) into the context as `size`."
+      "prompt": "Say in your own words what is wanted, and what is not.",
+      "reports": ["size"]
     }},
     {{
       "id": "plan",

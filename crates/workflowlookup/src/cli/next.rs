@@ -1,6 +1,6 @@
 //! `next ID`: the step that comes next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use clap::Args;
 use engine::{Budget, Next, Progress};
@@ -11,6 +11,7 @@ use super::context::ContextOption;
 use super::terminal::{DIM, GREEN, HEADING};
 use super::{Ended, Outcome, SourceOptions, Terminal};
 use service::app;
+use service::error::Refusal;
 
 /// Show the step that comes next
 ///
@@ -52,13 +53,18 @@ pub(crate) fn run(
         .map(|step| step.trim().to_owned())
         .filter(|step| !step.is_empty())
         .collect();
+    if let Some(step) = app::repeated_step(&completed) {
+        let details = format!("`--completed` repeats `{step}`");
+        let hint = Some("name each completed step once".to_owned());
+        return Err(Refusal::InvalidParams { details, hint }.into());
+    }
     let progress = Progress {
         completed: &completed,
         current: arguments.current.as_deref(),
         context: &context,
     };
     let budget = Budget::for_call();
-    let answer = app::next(&snapshot, &arguments.id, progress, &budget)?;
+    let answer = app.next(&snapshot, &arguments.id, progress, &budget)?;
     if arguments.json {
         terminal.json(&answer)?;
         return Ok(Outcome::Good);
@@ -106,6 +112,8 @@ fn going_on(
     if !is_in_loop {
         completed.push(step.to_owned());
     }
+    let mut seen = HashSet::new();
+    completed.retain(|step| seen.insert(step.clone()));
     context.remove("_loops");
     if !running.is_empty() {
         let running: BTreeMap<_, _> = running.into_iter().collect();

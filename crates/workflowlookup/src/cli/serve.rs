@@ -18,13 +18,13 @@ use super::code_options::CodeOptions;
 use super::terminal::DIM;
 use super::{Ended, Failure, Outcome, SourceOptions, Terminal};
 use service::error::Refusal;
-use service::server::Host;
 use service::server::http::{self, Door, HttpOptions};
 use service::server::log::{self, Format, Level};
 use service::server::observer::Observer;
 use service::server::stdio::{self, Catalogue, WireLog};
 use service::server::traces::{Endpoint, Tracer};
 use service::server::upstreams::Upstreams;
+use service::server::{Host, Toolset};
 use service::sessions::Serving;
 
 /// Serve agents over MCP, on standard input and output or over HTTP
@@ -40,6 +40,9 @@ pub(crate) struct Arguments {
     /// Speak on standard input and output, as it does without `--http`
     #[arg(long)]
     stdio: bool,
+    /// Which workflow tools agents see
+    #[arg(long, value_name = "TOOLS", value_enum, default_value_t)]
+    tools: Toolset,
     /// How much to say on standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     log_level: Level,
@@ -62,6 +65,12 @@ pub(crate) struct Arguments {
     http: HttpArguments,
     #[command(flatten)]
     code: CodeOptions,
+}
+
+impl Arguments {
+    pub(crate) fn with_tools(tools: Toolset) -> Self {
+        Self { tools, ..Self::default() }
+    }
 }
 
 pub(crate) fn run(
@@ -99,7 +108,7 @@ pub(crate) fn run(
     let observer = Observer::new(tracer, chosen.is_some());
     let upstreams =
         Upstreams::new(sources.registry(), upstream_log, arguments.code.code(Sandbox::ready));
-    let host = Arc::new(Host::new(app, observer, upstreams));
+    let host = Arc::new(Host::new(app, observer, upstreams, arguments.tools));
     let served = match chosen {
         Some(chosen) => over_http(arguments, &host, chosen, wire_log, open_log, terminal),
         None => {

@@ -59,6 +59,18 @@ fn print(workflow: &Workflow, terminal: &mut Terminal) -> io::Result<()> {
             }
         }
     }
+    if !workflow.variables.is_empty() {
+        terminal.line("")?;
+        terminal.styled(HEADING, "Variables")?;
+    }
+    for (name, declaration) in workflow.variables.iter() {
+        let expected = match &declaration.schema {
+            Some(_) => "a value that fits a schema".to_owned(),
+            None => declaration.expected(),
+        };
+        let about = declaration.description.as_deref().map(|about| format!(" ({about})"));
+        terminal.line(&format!("  - `{name}`: {expected}{}", about.unwrap_or_default()))?;
+    }
     terminal.line("")?;
     terminal.styled(HEADING, "Steps")?;
     print_steps(&workflow.steps, "", 1, terminal)
@@ -115,6 +127,10 @@ fn print_plain(step: &PlainStep, indent: &str, terminal: &mut Terminal) -> io::R
     }
     for advice in &step.guidance {
         terminal.line(&format!("{indent}- {advice}"))?;
+    }
+    if !step.reports.is_empty() {
+        let names: Vec<String> = step.reports.iter().map(|entry| format!("`{entry}`")).collect();
+        terminal.styled(DIM, &format!("{indent}reports: {}", names.join(", ")))?;
     }
     if let Some(criteria) = &step.validation_criteria {
         terminal.styled(DIM, &format!("{indent}checked:"))?;

@@ -4,6 +4,7 @@
 //! where they are.
 
 mod code;
+mod hostile;
 mod inspector;
 mod rmcp;
 mod upstream;
@@ -90,7 +91,7 @@ fn typescript(reached: Reached) -> String {
 fn typescript_folder() -> PathBuf {
     let folder = installed("typescript");
     // Node looks for packages beside the script. A rename, because another test may read it now.
-    for script in ["code.mjs", "connect.mjs", "gate.mjs", "upstream.mjs", "walk.mjs"] {
+    for script in ["code.mjs", "connect.mjs", "gate.mjs", "open.mjs", "upstream.mjs", "walk.mjs"] {
         let copy = tempfile::NamedTempFile::new_in(&folder).unwrap();
         fs::copy(scripts().join("typescript").join(script), copy.path()).unwrap();
         copy.persist(folder.join(script)).unwrap();
@@ -144,7 +145,7 @@ fn seen_by_all(report: &str) -> String {
         insta::assert_snapshot!(seen, @"
         tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint, workflow_start, workflow_advance, workflow_status, workflow_rewind
         resources: 10, first workflow-schema://definition
-        templates: workflow://{id}, session://{id}
+        templates: workflow://{id}, session://{id}, session://{id}/outputs/{stepId}{?iteration,attempt,offset}
         prompts: ai-task-implementation, build-feature, handle-incident, investigate-bug, prepare-release, refactor-safely, review-change, write-a-workflow, write-documentation
         read workflow://write-documentation: application/json, Write Documentation
         prompt: - Who will read this, and what are they trying to do at that moment? Operators.
@@ -175,7 +176,7 @@ fn seen_by_all(report: &str) -> String {
 fn seen_at_the_gate(report: &str) -> String {
     let (connected, seen) = report.split_once('\n').unwrap();
     insta::allow_duplicates! {
-        insta::assert_snapshot!(seen, @"
+        insta::assert_snapshot!(seen, @r#"
         with a user who can be asked:
           start: revision 0, at write-it
           write-it: not accepted, Be polite; revision 1, at write-it
@@ -200,15 +201,41 @@ fn seen_at_the_gate(report: &str) -> String {
         the first one goes on:
           status: goes on; revision 2, at file-it
           file-it: accepted; revision 3, complete
-        ");
+        with a variable that a later step depends on:
+          start: revision 0, at weigh
+          weigh: not accepted, `size` is missing from context: report "small" or "large" (how large the parcel is); later steps depend on it; revision 1, at weigh
+          weigh: not accepted, `size` must be "small" or "large": write "large" instead of "Large"; revision 2, at weigh
+          weigh: accepted; revision 3, at send
+          to do: Send it by cart. It was: Weighed: two kilos.
+          next: workflow_advance, revision 3, send
+          weigh, accepted: Weighed: two kilos.
+        "#);
     }
     connected.replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
 }
+
+/// A later step depends on what the first one reports, and refers to its output.
+const PARCEL: &str = r#"
+id: parcel
+name: Parcel
+description: Sends a parcel
+version: 1.0.0
+variables:
+  size: { type: string, values: [small, large], description: how large the parcel is }
+steps:
+  - { id: weigh, title: Weigh, prompt: Weigh it., reports: [size] }
+  - { id: post, title: Post, prompt: Post it., runCondition: { var: size, equals: small } }
+  - id: send
+    title: Send
+    prompt: "Send it by cart. It was: {{steps.weigh.output}}"
+    runCondition: { var: size, equals: large }
+"#;
 
 /// A project with such a workflow.
 fn with_a_gate() -> Place {
     let place = Place::new();
     place.write("workflows/letter.json", LETTER);
+    place.write("workflows/parcel.yaml", PARCEL);
     place
 }
 

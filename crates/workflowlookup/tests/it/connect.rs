@@ -59,13 +59,13 @@ fn every_client_has_its_configuration() {
       "mcpServers": {
         "workflowlookup": {
           "command": "workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
     --- stderr
     put it into: `.mcp.json` in the project's folder, as `--write` does
-    or run: claude mcp add workflowlookup -- workflowlookup serve
+    or run: claude mcp add workflowlookup -- workflowlookup serve --tools sessions
 
     # claude-desktop
     exit 0
@@ -74,7 +74,7 @@ fn every_client_has_its_configuration() {
       "mcpServers": {
         "workflowlookup": {
           "command": "[ROOT]/bin/workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
@@ -88,7 +88,7 @@ fn every_client_has_its_configuration() {
       "mcpServers": {
         "workflowlookup": {
           "command": "workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
@@ -104,7 +104,7 @@ fn every_client_has_its_configuration() {
         "workflowlookup": {
           "type": "stdio",
           "command": "workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
@@ -119,7 +119,7 @@ fn every_client_has_its_configuration() {
       "mcpServers": {
         "workflowlookup": {
           "command": "[ROOT]/bin/workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
@@ -131,10 +131,10 @@ fn every_client_has_its_configuration() {
     --- stdout
     [mcp_servers.workflowlookup]
     command = "workflowlookup"
-    args = ["serve"]
+    args = ["serve", "--tools", "sessions"]
     --- stderr
     put it into: `[ROOT]/home/.codex/config.toml`
-    or run: codex mcp add workflowlookup -- workflowlookup serve
+    or run: codex mcp add workflowlookup -- workflowlookup serve --tools sessions
 
     # zed
     exit 0
@@ -143,7 +143,7 @@ fn every_client_has_its_configuration() {
       "context_servers": {
         "workflowlookup": {
           "command": "[ROOT]/bin/workflowlookup",
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }
       }
     }
@@ -175,10 +175,10 @@ fn an_executable_off_the_path_is_named_by_its_own() {
     --- stdout
     [mcp_servers.workflowlookup]
     command = "[EXE]"
-    args = ["serve"]
+    args = ["serve", "--tools", "sessions"]
     --- stderr
     put it into: `[ROOT]/home/.codex/config.toml`
-    or run: codex mcp add workflowlookup -- [EXE] serve
+    or run: codex mcp add workflowlookup -- [EXE] serve --tools sessions
     "#);
     // Another one by the same name is not this one, and neither is one that depends on the folder.
     let other = place.root.path().join("other");
@@ -207,24 +207,24 @@ fn sources_become_part_of_the_configuration() {
       "mcpServers": {
         "our_flows": {
           "command": "workflowlookup",
-          "args": ["--no-bundled", "--workflows", "[ROOT]/project/my own", "--workflows", "[ROOT]/team", "serve"]
+          "args": ["--no-bundled", "--workflows", "[ROOT]/project/my own", "--workflows", "[ROOT]/team", "serve", "--tools", "sessions"]
         }
       }
     }
     --- stderr
     put it into: `.mcp.json` in the project's folder, as `--write` does
-    or run: claude mcp add our_flows -- workflowlookup --no-bundled --workflows '[ROOT]/project/my own' --workflows [ROOT]/team serve
+    or run: claude mcp add our_flows -- workflowlookup --no-bundled --workflows '[ROOT]/project/my own' --workflows [ROOT]/team serve --tools sessions
     "#);
     insta::assert_snapshot!(run_installed(&place, &["connect", "codex", "--workflows", "say \"hi\"\\\u{7f}"]).shown(), @r#"
     exit 0
     --- stdout
     [mcp_servers.workflowlookup]
     command = "workflowlookup"
-    args = ["--workflows", "[ROOT]/project/say \"hi\"\\\u007f", "serve"]
+    args = ["--workflows", "[ROOT]/project/say \"hi\"\\\u007f", "serve", "--tools", "sessions"]
     --- stderr
     warning: the folder `say "hi"\�` does not exist
     put it into: `[ROOT]/home/.codex/config.toml`
-    or run: codex mcp add workflowlookup -- workflowlookup --workflows '[ROOT]/project/say "hi"\�' serve
+    or run: codex mcp add workflowlookup -- workflowlookup --workflows '[ROOT]/project/say "hi"\�' serve --tools sessions
     "#);
 }
 
@@ -339,7 +339,7 @@ fn write_keeps_comments_order_and_commas() {
     		"workflowlookup": {
     			"type": "stdio",
     			"command": "workflowlookup",
-    			"args": ["serve"],
+    			"args": ["serve", "--tools", "sessions"],
     		},
     	},
     	"zebra": null,
@@ -367,7 +367,7 @@ fn another_entry_is_replaced_and_backups_are_numbered() {
     {"mcpServers": {"workflowlookup": {
           "command": "workflowlookup",
           "env": {"A": "b"},
-          "args": ["serve"]
+          "args": ["serve", "--tools", "sessions"]
         }}}
     "#);
     place.write(".mcp.json", old("second"));

@@ -66,7 +66,7 @@ fn all_is_well_where_it_is() {
       try: `workflowlookup mcp import` shows those that your clients know
     ok: programs are confined by Landlock and seccomp
     ok: other MCP servers cannot reach their guard processes
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 7 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     0 problems, 0 warnings
@@ -107,7 +107,7 @@ fn all_workflows_are_counted_on_however_many_pages() {
     }
     let done = doctor(&place, &["--no-bundled", "--json"]);
     let handshake = about(&done, "handshake").join("\n");
-    assert!(handshake.contains(" 9 tools, 120 workflows,"), "{handshake}");
+    assert!(handshake.contains(" 7 tools, 120 workflows,"), "{handshake}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn sources_that_were_asked_for_must_be_there() {
       try: `workflowlookup mcp import` shows those that your clients know
     ok: programs are confined by Landlock and seccomp
     ok: other MCP servers cannot reach their guard processes
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 7 tools, 9 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     3 problems, 0 warnings
@@ -181,7 +181,7 @@ fn broken_and_hidden_workflows_are_named() {
       try: `workflowlookup mcp import` shows those that your clients know
     ok: programs are confined by Landlock and seccomp
     ok: other MCP servers cannot reach their guard processes
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 7 tools, 12 workflows, nothing else on standard output, all within [TIME] ms
     note: no client's configuration mentions this server
       try: `workflowlookup connect CLIENT` prints what to put there
     3 problems, 0 warnings
@@ -270,7 +270,7 @@ fn folders_without_permission_are_problems() {
       try: `workflowlookup mcp import` shows those that your clients know
     ok: programs are confined by Landlock and seccomp
     ok: other MCP servers cannot reach their guard processes
-    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 9 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
+    ok: the server answers as revisions 2025-11-25 and 2026-07-28: 7 tools, 0 workflows, nothing else on standard output, all within [TIME] ms
     warning: Cursor: `.cursor/mcp.json` cannot be read: Permission denied (os error 13)
       try: the client may not be able to read it either
     3 problems, 2 warnings
@@ -310,10 +310,14 @@ fn the_clients_configurations_are_looked_at() {
     };
     place.write("plain", "");
     let project = place.project().canonicalize().unwrap();
-    // Claude Code: one that is good, and one that is for this project only, under another name.
+    // Claude Code: good ones, one that says nothing about tools, and one that is for this project only.
     place.write(
         ".mcp.json",
-        r#"{"mcpServers": {"workflowlookup": {"command": "workflowlookup", "args": ["serve"]}}}"#,
+        r#"{"mcpServers": {
+            "workflowlookup": {"command": "workflowlookup", "args": ["serve", "--tools", "sessions"]},
+            "all": {"command": "workflowlookup", "args": ["serve", "--tools=all"]},
+            "older": {"command": "workflowlookup", "args": ["serve"]}
+        }}"#,
     );
     let own = format!(
         r#"{{"projects": {{"/else": {{"mcpServers": {{"workflowlookup": {{}}}}}}, "{}": {{"mcpServers": {{"flows": {{"command": "/gone/workflowlookup"}}}}}}}}}}"#,
@@ -350,6 +354,9 @@ fn the_clients_configurations_are_looked_at() {
     assert_eq!(done.status, 0, "{}", done.shown());
     insta::assert_snapshot!(about(&done, "client").join("\n"), @"
     ok: Claude Code: `.mcp.json` starts `workflowlookup` by `workflowlookup`
+    ok: Claude Code: `.mcp.json` starts `all` by `workflowlookup`
+    note: Claude Code: `.mcp.json` starts `older` by `workflowlookup` with tools that record nothing
+      try: `workflowlookup connect claude-code --name older --write` puts this executable there, with `--tools sessions`
     warning: Claude Code: `[ROOT]/home/.claude.json` starts `flows` by `/gone/workflowlookup`, which does not exist
       try: `workflowlookup connect claude-code --name flows` prints what to put there
     warning: Claude Desktop: `[ROOT]/home/.config/Claude/claude_desktop_config.json` is not JSON at line 2, column 17: unterminated object

@@ -124,7 +124,7 @@ impl Ours {
         let resources = self.orchestrator.resources("ours").await.unwrap();
         let is_letter = |item: &Value| item["uri"] == "workflow://letter";
         assert!(resources.items.iter().any(|item| is_letter(&item.value().unwrap())));
-        assert_eq!(self.orchestrator.templates("ours").await.unwrap().items.len(), 2);
+        assert_eq!(self.orchestrator.templates("ours").await.unwrap().items.len(), 3);
         assert!(!self.orchestrator.prompts("ours").await.unwrap().items.is_empty());
         let read = self.orchestrator.read("ours", "workflow://letter").await.unwrap();
         assert!(read["contents"][0]["text"].as_str().unwrap().contains("Dear"));

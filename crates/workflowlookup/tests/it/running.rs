@@ -91,6 +91,9 @@ fn from_the_first_step_to_the_last() {
 
     Your output will be checked for:
     - Name the mess
+
+    Report in `context` what later steps use:
+    - `size` (compared with "large")
     with the output: size = "large"
     accepted
 
@@ -129,7 +132,6 @@ fn what_is_not_good_is_asked_for_again() {
     not accepted
       - Name the mess
     what to change:
-      - Review validation criteria and adjust output accordingly.
       - Include the text "mess", spelt exactly so.
     still set: size
 
@@ -169,10 +171,12 @@ fn what_is_not_good_is_asked_for_again() {
     Your output will be checked for:
     - Name the mess
 
+    Report in `context` what later steps use:
+    - `size` (compared with "large")
+
     what was handed in last was not accepted
       - Name the mess
     what to change:
-      - Review validation criteria and adjust output accordingly.
       - Include the text "mess", spelt exactly so.
     still set: size
     accepted
@@ -252,6 +256,9 @@ fn back_to_a_step() {
 
     Your output will be checked for:
     - Name the mess
+
+    Report in `context` what later steps use:
+    - `size` (compared with "large")
     with the output: size = "large"
     accepted
 
@@ -358,7 +365,6 @@ fn an_output_from_the_editor() {
     not accepted
       - Name the mess
     what to change:
-      - Review validation criteria and adjust output accordingly.
       - Include the text "mess", spelt exactly so.
 
     Step 1, attempt 2: Look around (look)

@@ -173,10 +173,12 @@ fn folder() -> PathBuf {
 }
 
 /// Plays a transcript; what went over the wire, and what did not come out as written.
-fn play(place: Place, text: &str, transport: Transport) -> (Vec<Said>, String) {
+fn play(place: Place, text: &str, transport: Transport, options: &[&str]) -> (Vec<Said>, String) {
     let mut player = match transport {
-        Transport::Stdio => Player::Stdio(Process::start_in(place)),
-        Transport::Http => Player::Http(Box::new(OverHttp::start(place))),
+        Transport::Stdio => {
+            Player::Stdio(Process::start_with(place, &[&["serve"], options].concat()))
+        }
+        Transport::Http => Player::Http(Box::new(OverHttp::start(place, options))),
     };
     let mut wire = Vec::new();
     let mut wrong = String::new();
@@ -313,7 +315,9 @@ fn check(prefix: &str) {
         let text = fs::read_to_string(&path).unwrap();
         for transport in [Transport::Stdio, Transport::Http] {
             let place = if prefix == UPSTREAM { with_upstreams() } else { Place::new() };
-            let (wire, mut faults) = play(place, &text, transport);
+            let options: &[&str] =
+                if name.starts_with(HIDING) { &["--tools", "sessions"] } else { &[] };
+            let (wire, mut faults) = play(place, &text, transport, options);
             faults.push_str(&against_schemas(&wire));
             faults.push_str(&against_output_schemas(&wire));
             if !faults.is_empty() {
@@ -345,6 +349,14 @@ fn upstreams() {
 #[test]
 fn sessions() {
     check("session-");
+}
+
+/// Those whose server hides the tools that record nothing.
+const HIDING: &str = "tools-sessions";
+
+#[test]
+fn tools() {
+    check("tools-");
 }
 
 /// A new file is served without a word on the first revision, which promises none, and told on others.

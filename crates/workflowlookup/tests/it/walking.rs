@@ -45,6 +45,9 @@ fn the_first_step_and_the_command_that_goes_on() {
 
     Put the rooms into `rooms`.
 
+    Report in `context` what later steps use:
+    - `rooms`: a list
+
     when it is done:
       workflowlookup next sweep --completed list-rooms
     ");
@@ -61,7 +64,7 @@ fn the_first_step_and_the_command_that_goes_on() {
 
     Your output will be checked for:
     - Say that it is swept
-    - Say it in a few words
+    - Say it in a few words (at least 12 characters)
 
     When this step is done, ask for the next one with the `state` of this answer merged into `context`, and leave `sweep-it` out of `completedSteps`.
 
@@ -154,7 +157,6 @@ fn check_says_what_is_missing() {
       - Say that it is swept
       - Say it in a few words
     what to change:
-      - Review validation criteria and adjust output accordingly.
       - Include the text "swept", spelt exactly so.
       - Write at least 7 more characters: it has 5, and needs 12.
     "#);
@@ -168,7 +170,6 @@ fn check_says_what_is_missing() {
         "Say it in a few words"
       ],
       "suggestions": [
-        "Review validation criteria and adjust output accordingly.",
         "Include the text \"swept\", spelt exactly so.",
         "Write at least 7 more characters: it has 5, and needs 12."
       ]
@@ -216,6 +217,13 @@ fn what_makes_no_sense_is_refused() {
     --- stderr
     error: the workflow has no step `list-room`
       try: did you mean `list-rooms`?
+    ");
+    let twice = ["next", "sweep", "--completed", "list-rooms", "--completed", "list-rooms"];
+    insta::assert_snapshot!(place.run(&twice).shown(), @"
+    exit 1
+    --- stderr
+    error: `--completed` repeats `list-rooms`
+      try: name each completed step once
     ");
     insta::assert_snapshot!(place.run(&["next", "sweep", "--current", "nowhere-near"]).shown(), @"
     exit 1

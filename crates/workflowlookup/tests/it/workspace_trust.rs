@@ -3,9 +3,6 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rmcp::model::{CallToolRequestParams, ProtocolVersion};
-use rmcp::transport::TokioChildProcess;
-use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
 use serde_json::{Value, json};
 
 use super::*;
@@ -74,34 +71,6 @@ fn hostile_folder_starts_nothing() {
         assert!(!marker(&place).exists(), "its command ran");
         assert!(!told.contains(SECRET), "{told}");
         assert!(told.contains("workflowlookup trust "), "{told}");
-    }
-}
-
-/// As a client sees it that is somebody else's: what clients do when they open a folder.
-#[test]
-fn hostile_folder_starts_nothing_for_a_real_client() {
-    let modern = vec![ProtocolVersion::V_2026_07_28];
-    let modern = ClientLifecycleMode::Discover { preferred_versions: modern };
-    for lifecycle in [ClientLifecycleMode::Initialize, modern] {
-        let place = Place::new();
-        write_registry(&place, &[hostile(&place)]);
-        let mut command = place.command(&["serve"]);
-        command.env("GITHUB_TOKEN", SECRET);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let opened = async {
-            let server = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
-            let client = ().serve_with_lifecycle(server, lifecycle).await.unwrap();
-            client.list_all_tools().await.unwrap();
-            client.list_all_resources().await.unwrap();
-            client.list_all_resource_templates().await.unwrap();
-            client.list_all_prompts().await.unwrap();
-            let listed = CallToolRequestParams::new("list_mcp_capabilities");
-            let listed = client.call_tool(listed).await.unwrap();
-            assert!(json!(listed).to_string().contains("untrusted"), "{listed:?}");
-            client.cancel().await.unwrap();
-        };
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, opened).await.unwrap() });
-        assert!(!marker(&place).exists(), "its command ran");
     }
 }
 

@@ -100,15 +100,19 @@ impl File {
             Ok(_) if program::stem(command) == program::NAME && !mention.serves() => {
                 " without `serve`"
             }
-            Ok(found) => return self.good(&what, command, &found),
+            Ok(found) => return self.good(&what, command, mention, &found),
         };
         self.check(Level::Warning, &format!("{what}{wrong}")).hint(self.mend(name))
     }
 
     /// It can be started, but is it us?
-    fn good(&self, what: &str, command: &str, found: &Path) -> Check {
+    fn good(&self, what: &str, command: &str, mention: &Mention, found: &Path) -> Check {
         let is_this = program::own_path().is_ok_and(|own| program::is_same(&own, found));
-        if is_this || program::stem(command) != program::NAME {
+        if is_this && mention.serves() && !mention.chooses_tools() {
+            let what = format!("{what} with tools that record nothing");
+            let hint = format!("{}, with `--tools sessions`", self.mend(&mention.name));
+            self.check(Level::Note, &what).hint(hint)
+        } else if is_this || program::stem(command) != program::NAME {
             self.check(Level::Ok, what)
         } else {
             let found = found.display();
@@ -172,5 +176,9 @@ impl Mention {
 
     fn serves(&self) -> bool {
         self.args.iter().any(|word| word == "serve")
+    }
+
+    fn chooses_tools(&self) -> bool {
+        self.args.iter().any(|word| word == "--tools" || word.starts_with("--tools="))
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Check, Level, plural};
+use crate::cli::client::SERVE;
 use crate::cli::{SourceOptions, program};
 
 const ABOUT: &str = "handshake";
@@ -38,7 +39,7 @@ const WITHOUT_HANDSHAKE: &str = "2026-07-28";
 pub(super) fn look(options: &SourceOptions) -> Vec<Check> {
     let started = program::own_path().and_then(|own| {
         let mut command = Command::new(own);
-        command.args(options.absolute()?.words()).arg("serve");
+        command.args(options.absolute()?.words()).args(SERVE);
         Ok(command)
     });
     let check = match started {

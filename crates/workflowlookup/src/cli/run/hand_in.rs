@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use engine::{Refusal as Engine, Submission};
+use engine::{Refusal as Engine, Submission, near_misses};
 use store::sessions::{Advanced, Error, Session, Verdict};
 
 use super::super::Failure;
-use super::super::terminal::{DIM, GREEN, RED};
+use super::super::terminal::{DIM, GREEN, RED, YELLOW};
 use super::show;
 use super::walk::{Draft, Flow, Walk};
 use service::error::Refusal;
@@ -26,7 +26,7 @@ impl Walk<'_> {
             let revision = session.state.revision;
             self.open.sessions.advance(&session.id, revision, &submission, now())
         });
-        let output = submission.output;
+        let Submission { output, context: submission_context, .. } = submission;
         let Advanced { session, verdict } = match advanced {
             Ok(advanced) => advanced,
             Err(error) => return self.failed(error, Some(output)),
@@ -34,6 +34,9 @@ impl Walk<'_> {
         match verdict {
             Verdict::Accepted => {
                 self.terminal.styled(GREEN, "accepted")?;
+                for note in near_misses(&session.workflow, &submission_context) {
+                    self.terminal.styled(YELLOW, &format!("note: {note}"))?;
+                }
                 self.accepted(session);
             }
             Verdict::Returned { issues, suggestions } => {

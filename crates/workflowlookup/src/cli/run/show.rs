@@ -4,8 +4,8 @@
 use std::io;
 
 use anstyle::Style;
-use engine::{LoopGate, Submission};
-use store::sessions::{Error, Session, Summary};
+use engine::{Budget, LoopGate, Opening, Submission, VIEW_STEPS_MAX};
+use store::sessions::{Error, Session, Sessions, Summary};
 use unicode_width::UnicodeWidthStr;
 
 use super::super::Failure;
@@ -85,6 +85,8 @@ fn glimpse(output: &str) -> String {
 /// Whether a step is shown with all there is to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
+    /// With the workflow's own guidance before it.
+    WithOpening,
     Whole,
     Heading,
 }
@@ -92,15 +94,24 @@ pub(super) enum Detail {
 /// The current step. What its output is checked for, and whether a person confirms it, is part of the prompt.
 pub(super) fn step(
     terminal: &mut Terminal,
+    sessions: &Sessions,
     session: &Session,
     number: usize,
     detail: Detail,
 ) -> Result<(), Failure> {
-    let view = engine::view(&session.workflow, &session.state).map_err(|refused| {
-        let state = Error::Refused { refusal: refused, session: None };
-        refusal(&session.state.workflow_id, state)
-    })?;
+    let outputs = sessions.outputs(session);
+    let budget = Budget::with_steps(VIEW_STEPS_MAX);
+    let view = engine::view(&session.workflow, &session.state, Opening::Full, &outputs, &budget)
+        .map_err(|refused| {
+            let state = Error::Refused { refusal: refused, session: None };
+            refusal(&session.state.workflow_id, state)
+        })?;
+    outputs.finish().map_err(|error| refusal(&session.id, error))?;
     terminal.line("")?;
+    if detail == Detail::WithOpening && !view.opening.is_empty() {
+        prose(terminal, Style::new(), &view.opening)?;
+        terminal.line("")?;
+    }
     let Some(step) = &view.step else {
         prose(terminal, GREEN, &view.guidance.prompt)?;
         return Ok(());
@@ -111,7 +122,7 @@ pub(super) fn step(
     };
     let title = format!("Step {number}{attempt}: {}", step.title);
     terminal.pieces(&[(HEADING, &title), (DIM, &format!(" ({})", step.id))])?;
-    if detail == Detail::Whole {
+    if detail != Detail::Heading {
         terminal.line("")?;
         prose(terminal, Style::new(), &view.guidance.prompt)?;
     }
@@ -153,7 +164,7 @@ pub(super) fn loop_gate(
 ) -> io::Result<()> {
     terminal.line("")?;
     for id in &gate.loops {
-        let title = session.workflow.step(id).map_or(&**id, |step| step.title());
+        let title = engine::title(&session.workflow, &session.state, id, &Budget::for_call());
         let what = format!("A person has to approve that loop `{id}` begins: {title}");
         terminal.styled(YELLOW, &what)?;
     }

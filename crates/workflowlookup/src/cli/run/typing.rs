@@ -152,7 +152,13 @@ impl Walk<'_> {
             Command::File(path) => return self.file(&path, text),
             Command::Set(pair) => return self.set(&pair),
             Command::Show => {
-                show::step(self.terminal, &self.session, self.finished + 1, Detail::Whole)?;
+                show::step(
+                    self.terminal,
+                    &self.open.sessions,
+                    &self.session,
+                    self.finished + 1,
+                    Detail::WithOpening,
+                )?;
                 self.terminal.line("")?;
             }
             Command::Help => show::commands(self.terminal)?,

@@ -44,6 +44,8 @@ pub(super) struct Walk<'t> {
     shown: Option<(usize, Option<String>)>,
     /// Whether the person has been told what can be typed.
     pub(super) is_told: bool,
+    /// The workflow's own guidance was shown.
+    has_opened: bool,
 }
 
 /// A text that was typed and not taken.
@@ -75,6 +77,7 @@ impl<'t> Walk<'t> {
             last_time: None,
             shown: None,
             is_told: false,
+            has_opened: false,
         };
         if let Some(Returned { submission, issues, suggestions }) = past.returned {
             walk.draft = Draft { text: submission.output, is_returned: true };
@@ -103,7 +106,13 @@ impl<'t> Walk<'t> {
     }
 
     fn complete(&mut self) -> Result<Flow, Failure> {
-        show::step(self.terminal, &self.session, self.finished, Detail::Whole)?;
+        show::step(
+            self.terminal,
+            &self.open.sessions,
+            &self.session,
+            self.finished,
+            Detail::Whole,
+        )?;
         self.terminal.styled(DIM, "a report of all that was done:")?;
         self.terminal.line(&format!("  {}", self.lines.report))?;
         Ok(Flow::Break(Outcome::Good))
@@ -112,9 +121,15 @@ impl<'t> Walk<'t> {
     fn step(&mut self) -> Result<Flow, Failure> {
         let place = Some((self.finished, self.session.state.step.clone()));
         // Who tries again has read it, and should see what is wrong instead.
-        let detail = if self.shown == place { Detail::Heading } else { Detail::Whole };
+        let detail = match self.shown == place {
+            true => Detail::Heading,
+            false if self.has_opened => Detail::Whole,
+            // Also for a person who resumes, and may have forgotten it.
+            false => Detail::WithOpening,
+        };
+        self.has_opened = true;
         self.shown = place;
-        show::step(self.terminal, &self.session, self.finished + 1, detail)?;
+        show::step(self.terminal, &self.open.sessions, &self.session, self.finished + 1, detail)?;
         if let Some((issues, suggestions)) = self.last_time.take() {
             self.terminal.line("")?;
             self.terminal.styled(RED, "what was handed in last was not accepted")?;

@@ -217,6 +217,7 @@ mod tests {
                     reason: String::new(),
                     version: *version,
                     context: Default::default(),
+                    outputs: Default::default(),
                     place: Place::default(),
                 },
                 None => Event::Returned {

@@ -57,15 +57,16 @@ class Agent:
         self.session = result.structured_content["sessionId"]
         return result.structured_content
 
-    async def start(self):
-        started = await self.call("workflow_start", {"workflowId": "letter", "goal": "thank Ada"})
+    async def start(self, workflow="letter"):
+        started = await self.call("workflow_start", {"workflowId": workflow, "goal": "thank Ada"})
         print(f"  start: {place(started)}")
 
     def handing_in(self, revision, step, output):
         return {"sessionId": self.session, "revision": revision, "stepId": step, "output": output}
 
-    async def advance(self, revision, step, output):
-        answer = await self.call("workflow_advance", self.handing_in(revision, step, output))
+    async def advance(self, revision, step, output, **context):
+        given = self.handing_in(revision, step, output) | {"context": context}
+        answer = await self.call("workflow_advance", given)
         if "waiting" in answer:
             checked = f"waits, {answer['waiting']['reason']}"
         elif answer["accepted"]:
@@ -77,6 +78,15 @@ class Agent:
     async def status(self):
         status = await self.call("workflow_status", {"sessionId": self.session})
         print(f"  status: {'waits' if 'waiting' in status else 'goes on'}; {place(status)}")
+
+    async def resume(self, step):
+        """What an agent reads that has lost everything else."""
+        status = await self.call("workflow_status", {"sessionId": self.session})
+        print(f"  to do: {status['instruction'].splitlines()[2]}")
+        arguments = status["next"]["arguments"]
+        print(f"  next: {status['next']['tool']}, revision {arguments['revision']}, {arguments['stepId']}")
+        read = await self.call("workflow_status", {"sessionId": self.session, "stepId": step})
+        print(f"  {step}, {read['outcome']}: {read['output']}")
 
 
 async def main(mode, server):
@@ -116,6 +126,12 @@ async def main(mode, server):
         print("the first one goes on:")
         await agent.status()
         await agent.advance(2, "file-it", "filed")
+        print("with a variable that a later step depends on:")
+        await agent.start("parcel")
+        await agent.advance(0, "weigh", "Weighed.")
+        await agent.advance(1, "weigh", "Weighed.", size="Large")
+        await agent.advance(2, "weigh", "Weighed: two kilos.", size="large")
+        await agent.resume("weigh")
 
 
 asyncio.run(main(*sys.argv[1:]))

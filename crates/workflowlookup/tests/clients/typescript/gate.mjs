@@ -37,12 +37,12 @@ async function open(asked, sessionId) {
   };
   const place = ({ revision, isComplete, step }) =>
     `revision ${revision}, ${isComplete ? "complete" : `at ${step.id}`}`;
-  agent.start = async () => {
-    const started = await agent.call("workflow_start", { workflowId: "letter", goal: "thank Ada" });
+  agent.start = async (workflowId = "letter") => {
+    const started = await agent.call("workflow_start", { workflowId, goal: "thank Ada" });
     console.log(`  start: ${place(started)}`);
   };
-  agent.advance = async (revision, stepId, output) => {
-    const given = { sessionId: agent.sessionId, revision, stepId, output };
+  agent.advance = async (revision, stepId, output, context = {}) => {
+    const given = { sessionId: agent.sessionId, revision, stepId, output, context };
     const answer = await agent.call("workflow_advance", given);
     const { waiting, accepted, issues } = answer;
     const checked = accepted ? "accepted" : `not accepted, ${issues?.join(", ")}`;
@@ -51,6 +51,14 @@ async function open(asked, sessionId) {
   agent.status = async () => {
     const status = await agent.call("workflow_status", { sessionId: agent.sessionId });
     console.log(`  status: ${status.waiting ? "waits" : "goes on"}; ${place(status)}`);
+  };
+  // What an agent reads that has lost everything else.
+  agent.resume = async (stepId) => {
+    const { instruction, next } = await agent.call("workflow_status", { sessionId: agent.sessionId });
+    console.log(`  to do: ${instruction.split("\n")[2]}`);
+    console.log(`  next: ${next.tool}, revision ${next.arguments.revision}, ${next.arguments.stepId}`);
+    const { output, outcome } = await agent.call("workflow_status", { sessionId: agent.sessionId, stepId });
+    console.log(`  ${stepId}, ${outcome}: ${output}`);
   };
   return agent;
 }
@@ -85,5 +93,11 @@ await other.client.close();
 console.log("the first one goes on:");
 await agent.status();
 await agent.advance(2, "file-it", "filed");
+console.log("with a variable that a later step depends on:");
+await agent.start("parcel");
+await agent.advance(0, "weigh", "Weighed.");
+await agent.advance(1, "weigh", "Weighed.", { size: "Large" });
+await agent.advance(2, "weigh", "Weighed: two kilos.", { size: "large" });
+await agent.resume("weigh");
 await agent.client.close();
 assert.deepEqual(complaints, [], "the SDK has nothing to complain about");

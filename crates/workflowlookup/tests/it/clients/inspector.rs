@@ -2,7 +2,6 @@
 //! answer as JSON and goes.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -122,7 +121,7 @@ fn walks(inspector: &Inspector) {
         insta::assert_snapshot!(report, @r#"
         tools: workflow_list, workflow_get, workflow_next, workflow_validate, workflow_lint, workflow_start, workflow_advance, workflow_status, workflow_rewind
         resources: workflow-schema://definition, workflow://ai-task-implementation, workflow://build-feature, workflow://handle-incident, workflow://investigate-bug, workflow://prepare-release, workflow://refactor-safely, workflow://review-change, workflow://write-a-workflow, workflow://write-documentation
-        resources/templates: workflow://{id}, session://{id}
+        resources/templates: workflow://{id}, session://{id}, session://{id}/outputs/{stepId}{?iteration,attempt,offset}
         prompts: ai-task-implementation, build-feature, handle-incident, investigate-bug, prepare-release, refactor-safely, review-change, write-a-workflow, write-documentation
         read: workflow://write-documentation
         prompt: - Who will read this, and what are they trying to do at that moment? Operators.
@@ -146,7 +145,6 @@ fn walks(inspector: &Inspector) {
 }
 
 struct Inspector {
-    node: PathBuf,
     era: &'static str,
     /// The server, where the Inspector does not start it.
     server: Option<Listening>,
@@ -155,10 +153,7 @@ struct Inspector {
 
 impl Inspector {
     fn new(era: &'static str) -> Self {
-        // It is there where the system's Node is too old for the Inspector.
-        let own = installed("inspector").join("bin/node");
-        let node = if own.exists() { own } else { node() };
-        Self { node, era, server: None, place: Place::new() }
+        Self { era, server: None, place: Place::new() }
     }
 
     fn over_http(era: &'static str) -> Self {
@@ -167,14 +162,13 @@ impl Inspector {
     }
 
     fn run(&self, arguments: &[&str]) -> Done {
-        let mut node = Command::new(&self.node);
-        node.arg(installed("inspector").join("node_modules/.bin/mcp-inspector"));
+        let mut command = command_line();
         match &self.server {
-            None => node.args(["--cli", SERVER, "serve"]),
-            Some(server) => node.args(["--cli", &server.url(), "--transport", "http"]),
+            None => command.args([SERVER, "serve"]),
+            Some(server) => command.args([&server.url(), "--transport", "http"]),
         };
-        node.args(["--format", "json", "--protocol-era", self.era]).args(arguments);
-        run(node, &self.place)
+        command.args(["--format", "json", "--protocol-era", self.era]).args(arguments);
+        run(command, &self.place)
     }
 
     /// The answer to something that it has nothing to complain about.
@@ -189,7 +183,16 @@ impl Inspector {
     }
 }
 
-fn call<'a>(tool: &'a str, given: &'a str) -> [&'a str; 6] {
+/// The Inspector's command line, which wants to know the server next.
+pub(super) fn command_line() -> Command {
+    // It is there where the system's Node is too old for the Inspector.
+    let own = installed("inspector").join("bin/node");
+    let mut command = Command::new(if own.exists() { own } else { node() });
+    command.arg(installed("inspector").join("node_modules/.bin/mcp-inspector")).arg("--cli");
+    command
+}
+
+pub(super) fn call<'a>(tool: &'a str, given: &'a str) -> [&'a str; 6] {
     ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", given]
 }
 

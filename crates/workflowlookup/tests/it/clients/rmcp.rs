@@ -33,7 +33,7 @@ fn rmcp() {
     ");
 }
 
-fn ways() -> [(&'static str, ClientLifecycleMode); 2] {
+pub(super) fn ways() -> [(&'static str, ClientLifecycleMode); 2] {
     let modern = vec![ProtocolVersion::V_2026_07_28];
     [
         ("initialize", ClientLifecycleMode::Initialize),
@@ -41,7 +41,7 @@ fn ways() -> [(&'static str, ClientLifecycleMode); 2] {
     ]
 }
 
-fn in_time(session: impl Future<Output = String>) -> String {
+pub(super) fn in_time(session: impl Future<Output = String>) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(PATIENCE, session).await.unwrap() })
 }

@@ -291,7 +291,7 @@ fn this_product_is_a_server_too() {
     exit 0
     --- stdout
     - tidy (Tidy up, general, 1.0.0): For a test
-    Begin one with workflow_next and an empty completedSteps.
+    Start one with workflow_start, or resume a session with workflow_status.
     ");
     let next =
         call(&place, &["self.workflow_next", "workflowId=tidy", "completedSteps:=[]", "--json"]);

@@ -16,7 +16,7 @@ fn a_server_by_its_address() {
     exit 0
     --- stdout
     - tidy (Tidy up, general, 1.0.0): For a test
-    Begin one with workflow_next and an empty completedSteps.
+    Start one with workflow_start, or resume a session with workflow_status.
     ");
     insta::assert_snapshot!(run(&["mcp", "ping", "--http", &url]), @"
     exit 0

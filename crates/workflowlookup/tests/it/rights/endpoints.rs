@@ -20,7 +20,7 @@ fn a_decision_is_about_what_was_seen() {
         (&read["waiting"]["version"], &read["waitingOutput"]),
         (&json!(version), &json!("by post"))
     );
-    let prompt = read["guidance"]["prompt"].as_str().unwrap();
+    let prompt = read["instruction"].as_str().unwrap();
     assert!(prompt.contains("Your token may decide it"), "{prompt}");
 
     // It is handed in anew meanwhile.

@@ -16,7 +16,7 @@ fn neither_the_command_line_nor_a_client_decides_in_a_strict_session() {
     let owner = house.client(Some("owner"), Era::Modern);
     let (session, version) = owner.waiting();
     let stands = owner.told("workflow_status", &json!({"sessionId": session}));
-    let prompt = stands["guidance"]["prompt"].as_str().unwrap();
+    let prompt = stands["instruction"].as_str().unwrap();
     assert!(prompt.contains(&format!("`POST /sessions/{session}/approve`")), "{prompt}");
     assert!(!prompt.contains("session approve"), "{prompt}");
 

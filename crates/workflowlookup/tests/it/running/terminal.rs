@@ -54,6 +54,9 @@ fn a_walk_at_a_terminal() {
     Your output will be checked for:
     - Name the mess
 
+    Report in `context` what later steps use:
+    - `size` (compared with "large")
+
     Type the output, and end it with a line that has only a dot,
     or with Ctrl-D.
     . hand in · :e editor · :f file · :set variable · :q leave ·

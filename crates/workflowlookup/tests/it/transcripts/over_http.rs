@@ -39,11 +39,13 @@ struct Session {
 }
 
 impl OverHttp {
-    pub(super) fn start(place: Place) -> Self {
+    pub(super) fn start(place: Place, options: &[&str]) -> Self {
         let place = furnished(place);
         let (sender, responses) = channel();
         Self {
-            server: Listening::start(&place),
+            server: Listening::spawn(
+                place.command(&[&["serve", "--http", "127.0.0.1:0"], options].concat()),
+            ),
             session: None,
             sender: Some(sender),
             responses,

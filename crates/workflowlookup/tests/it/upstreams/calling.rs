@@ -80,6 +80,65 @@ fn what_cannot_be_called_is_refused_before_it_is_sent() {
 }
 
 #[test]
+fn large_arguments_are_bounded() {
+    const BYTES_MAX: usize = 1024 * 1024;
+    let upstream = Upstream::start();
+    let place = place(&[upstream.entry("notes", json!({}))]);
+    for era in ERAS {
+        let mut agent = agent(&place, era, false);
+        // The braces, the name and the quotes count too.
+        let text = |more: usize| json!({"text": "x".repeat(BYTES_MAX - 11 + more)});
+        let result = simply(&mut agent, era, &arguments("notes", "echo", text(0)));
+        assert!(result.get("isError").is_none());
+        assert_eq!(upstream.seen(), Seen::Called("echo", text(0)));
+        for (tool, given) in [
+            ("call_mcp_tool", arguments("notes", "echo", text(1))),
+            ("call_mcp_tool", arguments(&"x".repeat(5 * BYTES_MAX), "echo", json!({}))),
+            ("execute_mcp_code", json!({"allowedMcpIds": [], "code": "1", "input": text(1)})),
+            ("execute_mcp_code", json!({"allowedMcpIds": [], "code": " ".repeat(5 * BYTES_MAX)})),
+            ("list_mcp_capabilities", json!({"query": "x".repeat(BYTES_MAX)})),
+        ] {
+            let result = agent.call(tool, &given);
+            let (advice, error) = refused(&result);
+            assert_eq!(error["code"], -32602, "{advice}");
+            assert!(advice.contains(" bytes"), "{advice}");
+        }
+        assert!(upstream.has_seen_nothing());
+        agent.end();
+    }
+}
+
+/// Every step down the schema is taken twice: 2⁴⁰ evaluations.
+#[test]
+fn arguments_whose_check_takes_too_much_are_not_sent() {
+    let mut steps = serde_json::Map::new();
+    for step in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/s{}", step + 1)});
+        steps.insert(format!("s{step}"), json!({"allOf": [next, next]}));
+    }
+    steps.insert("s40".to_owned(), json!({"type": "object"}));
+    let schema = json!({"$ref": "#/$defs/s0", "$defs": steps});
+    let tool = r#"{"name":"dies","inputSchema":"#;
+    let doubling =
+        SCRIPT.replace(&format!(r#"{tool}{{"type":"object"}}}}"#), &format!("{tool}{schema}}}"));
+    assert_ne!(doubling, SCRIPT);
+    let mut entry = script("script");
+    entry["mcp"]["args"][1] = json!(doubling);
+    let place = place(&[entry]);
+    for era in ERAS {
+        let mut agent = agent(&place, era, false);
+        let result = simply(&mut agent, era, &arguments("script", "dies", json!({"a": 1})));
+        let (advice, error) = refused(&result);
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32004), &json!("Validation error"))
+        );
+        assert!(advice.contains("`script.dies` was not called"), "{advice}");
+        agent.end();
+    }
+}
+
+#[test]
 fn a_result_that_is_too_large_is_cut_and_can_be_read_whole() {
     let upstream = Upstream::start();
     let place = place(&[upstream.entry("notes", json!({}))]);

@@ -269,7 +269,7 @@ fn wrong_arguments_are_named() {
         (
             "call_mcp_tool",
             json!({"server": "notes", "tool": "echo", "arguments": "{\"text\": \"a\"}"}),
-            "`arguments` must be an object, not a string",
+            r#"`arguments` must be an object, not JSON text in a string: send {"text": "a"} itself"#,
         ),
         (
             "list_mcp_capabilities",

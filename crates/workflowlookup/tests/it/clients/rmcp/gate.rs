@@ -92,14 +92,19 @@ impl Agent {
         structured
     }
 
-    async fn start(&mut self) {
-        let given = json!({"workflowId": "letter", "goal": "thank Ada"});
+    async fn start(&mut self, workflow: &str) {
+        let given = json!({"workflowId": workflow, "goal": "thank Ada"});
         let started = self.call("workflow_start", given).await;
         say(&self.report, format_args!("  start: {}", place_of(&started)));
     }
 
     async fn advance(&mut self, revision: u64, step: &str, output: &str) {
-        let given = advance(&self.session, revision, step, output);
+        self.report(revision, step, output, json!({})).await;
+    }
+
+    async fn report(&mut self, revision: u64, step: &str, output: &str, context: Value) {
+        let mut given = advance(&self.session, revision, step, output);
+        given["context"] = context;
         let answer = self.call("workflow_advance", given).await;
         let checked = match (answer.get("waiting"), &answer["accepted"]) {
             (Some(waiting), _) => format!("waits, {}", text_of(&waiting["reason"])),
@@ -117,6 +122,22 @@ impl Agent {
         let status = self.call("workflow_status", json!({"sessionId": self.session})).await;
         let waits = if status.get("waiting").is_some() { "waits" } else { "goes on" };
         say(&self.report, format_args!("  status: {waits}; {}", place_of(&status)));
+    }
+
+    /// What an agent reads that has lost everything else.
+    async fn resume(&mut self, step: &str) {
+        let given = json!({"sessionId": self.session});
+        let status = self.call("workflow_status", given.clone()).await;
+        let to_do = text_of(&status["instruction"]).lines().nth(2).unwrap();
+        say(&self.report, format_args!("  to do: {to_do}"));
+        let (tool, arguments) = (&status["next"]["tool"], &status["next"]["arguments"]);
+        let (revision, next) = (&arguments["revision"], text_of(&arguments["stepId"]));
+        say(&self.report, format_args!("  next: {}, revision {revision}, {next}", text_of(tool)));
+        let mut given = given;
+        given["stepId"] = json!(step);
+        let read = self.call("workflow_status", given).await;
+        let (outcome, output) = (text_of(&read["outcome"]), text_of(&read["output"]));
+        say(&self.report, format_args!("  {step}, {outcome}: {output}"));
     }
 
     async fn close(self) {
@@ -140,7 +161,7 @@ pub(super) async fn session(lifecycle: ClientLifecycleMode) -> String {
     let mut asking = connect(Some(vec![too_slow, json!({"decision": "approve"})])).await;
     say(&report, format_args!("{}", connected(&asking.service)));
     say(&report, format_args!("with a user who can be asked:"));
-    asking.start().await;
+    asking.start("letter").await;
     asking.advance(0, "write-it", "Hey").await;
     asking.advance(1, "write-it", "Dear Ada").await;
     asking.advance(2, "send-it", "by post").await;
@@ -150,7 +171,7 @@ pub(super) async fn session(lifecycle: ClientLifecycleMode) -> String {
 
     say(&report, format_args!("without:"));
     let mut agent = connect(None).await;
-    agent.start().await;
+    agent.start("letter").await;
     agent.advance(0, "write-it", "Dear Ada").await;
     agent.advance(1, "send-it", "by post").await;
     let skip = advance(&agent.session, 1, "file-it", "filed");
@@ -167,6 +188,12 @@ pub(super) async fn session(lifecycle: ClientLifecycleMode) -> String {
     say(&report, format_args!("the first one goes on:"));
     agent.status().await;
     agent.advance(2, "file-it", "filed").await;
+    say(&report, format_args!("with a variable that a later step depends on:"));
+    agent.start("parcel").await;
+    agent.advance(0, "weigh", "Weighed.").await;
+    agent.report(1, "weigh", "Weighed.", json!({"size": "Large"})).await;
+    agent.report(2, "weigh", "Weighed: two kilos.", json!({"size": "large"})).await;
+    agent.resume("weigh").await;
     agent.close().await;
     std::mem::take(&mut *report.lock().unwrap())
 }
