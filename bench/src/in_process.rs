@@ -138,7 +138,13 @@ fn calls(catalog: &Catalog, checker: &Checker, call: Call) {
             Call::Check => {
                 black_box(
                     checker
-                        .check(workflow, "step-2", output, &context, &Budget::for_inline_call())
+                        .check(
+                            workflow,
+                            "step-2",
+                            output,
+                            Some(&context),
+                            &Budget::for_inline_call(),
+                        )
                         .expect("a verdict"),
                 );
             }

@@ -14,6 +14,7 @@ mod postgres;
 mod programs;
 mod sequential;
 mod server;
+mod session_tokens;
 mod sessions;
 mod size;
 mod start;
@@ -42,13 +43,14 @@ fn main() {
     let home = tempfile::tempdir().expect("a temporary folder");
     // For whoever works on one of these parts.
     let is_asked = |name: &str| std::env::args().any(|argument| argument == name);
-    let parts: [(&str, Part); 6] = [
+    let parts: [(&str, Part); 7] = [
         ("--only-stdio", stdio),
         ("--only-http", http::rows),
         ("--only-postgres", postgres::rows),
         ("--only-upstreams", upstreams::rows),
         ("--only-code", code::rows),
         ("--only-tenants", tenants::rows),
+        ("--only-session-tokens", session_tokens::rows),
     ];
     if let Some((_, part)) = parts.into_iter().find(|(name, _)| is_asked(name)) {
         let mut details = table::Details::default();
@@ -80,6 +82,7 @@ fn main() {
     rows.extend(upstreams::rows(&programs, home.path(), &mut details));
     rows.extend(code::rows(&programs, home.path(), &mut details));
     rows.extend(tenants::rows(&programs, home.path(), &mut details));
+    rows.extend(session_tokens::rows(&programs, home.path(), &mut details));
     let report = Report { files: FILES, bytes, rows, details };
     let text = report.render();
     println!("{text}");

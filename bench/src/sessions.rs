@@ -32,6 +32,9 @@ const FULL_ROUNDS: usize = 300;
 
 const LONG: &str = "long-way";
 const SHORT: &str = "short-way";
+/// The same way, with variables that each step reports: declared, and not.
+const DECLARED: &str = "declared-way";
+const UNDECLARED: &str = "undeclared-way";
 const OUTPUT: &str = "Both parts are in place. The first reads the file and hands on what it found; the second \
     writes the report. All tests pass, the new one among them, and nothing else has changed.";
 
@@ -40,6 +43,7 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
     write_workflows(&workflows);
     let mut rows =
         speed(&ours(programs, &workflows, home, "speed"), &home.join("bare.db"), details);
+    rows.push(declared(&ours(programs, &workflows, home, "declared")));
     rows.extend(full(programs, &workflows, home));
     rows
 }
@@ -47,21 +51,32 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
 /// Straight ways: whatever is done is remembered, and nothing is forgotten as it would be in a loop.
 fn write_workflows(folder: &Path) {
     std::fs::create_dir_all(folder).expect("the folder of workflows");
-    for (id, count) in [(LONG, STEPS), (SHORT, 1)] {
+    for (id, count) in [(LONG, STEPS), (SHORT, 1), (DECLARED, STEPS), (UNDECLARED, STEPS)] {
         let steps = (0..count).map(|number| {
-            json!({
+            let mut step = json!({
                 "id": step(number),
                 "title": format!("Part {number}"),
                 "prompt": "Do the next part of the work, look at what came of it, and write it down.",
                 "validationCriteria": [{
                     "type": "regex", "pattern": "\\btests? pass", "message": "Say that the tests pass",
                 }],
-            })
+            });
+            if id == DECLARED {
+                step["reports"] = json!(["size", "passed", "files"]);
+            }
+            step
         });
-        let definition = json!({
+        let mut definition = json!({
             "id": id, "name": "A way", "description": "For the bench", "version": "1.0.0",
             "steps": steps.collect::<Vec<_>>(),
         });
+        if id == DECLARED {
+            definition["variables"] = json!({
+                "size": {"type": "string", "values": ["small", "medium", "large"]},
+                "passed": {"type": "boolean", "description": "whether all tests pass"},
+                "files": {"type": "list", "items": "string"},
+            });
+        }
         let path = folder.join(format!("{id}.json"));
         std::fs::write(path, definition.to_string()).expect("a workflow");
     }
@@ -90,6 +105,8 @@ struct Agent {
 struct Session {
     id: String,
     revision: u64,
+    /// Reported with each output.
+    context: Value,
 }
 
 impl Agent {
@@ -116,14 +133,17 @@ impl Agent {
     fn start(&mut self, workflow: &str) -> Session {
         let answer = self.call("workflow_start", &json!({"workflowId": workflow}));
         let id = answer["sessionId"].as_str().expect("a session").to_owned();
-        Session { id, revision: 0 }
+        Session { id, revision: 0, context: json!({}) }
     }
 
     fn advance_line(&mut self, session: &mut Session) -> String {
-        let Session { id, revision } = session;
-        let arguments = json!({
+        let Session { id, revision, context } = session;
+        let mut arguments = json!({
             "sessionId": id, "revision": *revision, "stepId": step(*revision), "output": OUTPUT,
         });
+        if context != &json!({}) {
+            arguments["context"] = context.clone();
+        }
         *revision += 1;
         self.line("workflow_advance", &arguments)
     }
@@ -255,6 +275,37 @@ fn speed(contestant: &Contestant, bare: &PathBuf, details: &mut Details) -> Vec<
     ]
 }
 
+/// Measures the cost of checking declared variables in an advance.
+fn declared(contestant: &Contestant) -> Row {
+    let mut agent = Agent::new(contestant);
+    let context = json!({"size": "medium", "passed": true, "files": ["src/one.rs", "src/two.rs"]});
+    let mut sessions = [UNDECLARED, DECLARED].map(|workflow| {
+        let session = agent.start(workflow);
+        Session { context: context.clone(), ..session }
+    });
+    let mut times: [Vec<f64>; 2] = Default::default();
+    for round in 0..=ROUNDS {
+        for turn in 0..2 {
+            let at = (round + turn) % 2;
+            let time = agent.advance(&mut sessions[at], CALLS);
+            if round > 0 {
+                times[at].push(time);
+            }
+        }
+    }
+    agent.server.end();
+    let [undeclared, declared] = times;
+    Row {
+        what: "`workflow_advance` with three declared variables, time",
+        yardstick: "the same reports, undeclared",
+        figure: median(
+            declared.iter().zip(&undeclared).map(|(time, other)| time / other).collect(),
+        ),
+        unit: Unit::Ratio,
+        limit: Limit::AtMost(1.05),
+    }
+}
+
 /// A store with many finished sessions, and an empty one.
 fn full(programs: &Programs, workflows: &Path, home: &Path) -> Vec<Row> {
     let names = ["empty-store", "full-store"];
@@ -313,7 +364,7 @@ fn finish_many(agent: &mut Agent) {
         let begun = agent.server.ask_many(lines.as_bytes(), BEGUN_AT_ONCE);
         let sessions = begun.iter().map(|answer| {
             let id = result(answer)["sessionId"].as_str().expect("a session").to_owned();
-            Session { id, revision: 0 }
+            Session { id, revision: 0, context: json!({}) }
         });
         let mut sessions: Vec<Session> = sessions.collect();
         agent.advance_all(&mut sessions, 1);

@@ -67,6 +67,8 @@ pub struct Details {
     pub search_in_full: f64,
     /// Of other servers, a sentence each.
     pub upstreams: Vec<String>,
+    /// Of the results of sessions, a row for each bundled workflow.
+    pub session_tokens: Vec<String>,
     /// Of programs of agents, a sentence each.
     pub code: Vec<String>,
 }
@@ -160,6 +162,14 @@ impl Report {
             self.details.search_in_full / 1000.0
         )
         .expect("writing to a string");
+        text.push_str(
+            "\nThe most tokens that a result of a session has beyond the authors' texts:\n\n\
+             | workflow | results | `content` | `structuredContent` | a rejection, beyond its issues |\n\
+             |---|---:|---:|---:|---:|\n",
+        );
+        for row in &self.details.session_tokens {
+            writeln!(text, "{row}").expect("writing to a string");
+        }
         let lists = [
             ("With other servers", &self.details.upstreams),
             ("Programs of agents", &self.details.code),

@@ -1,0 +1,246 @@
+//! What a session costs an agent's context beyond the authors' texts: the results of `workflow_start` and
+//! `workflow_advance`, at every step of every bundled workflow, walked with honest outputs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::Agent;
+use crate::contestants::Contestant;
+use crate::programs::Programs;
+use crate::table::{Details, Limit, Row, Unit};
+use crate::vocabularies::Vocabularies;
+
+/// Outputs that pass the checks, and what is reported with them, by workflow and step.
+const SAMPLES: &str = include_str!("../../crates/engine/tests/samples.json");
+/// No bundled workflow takes this many steps with the samples.
+const STEPS_MAX: usize = 60;
+/// A piece of an author's text that is shorter could be ours as well.
+const PIECE_BYTES_MIN: usize = 4;
+/// The fields that hold texts of a workflow's author.
+const AUTHORED: [&str; 9] = [
+    "title",
+    "prompt",
+    "guidance",
+    "agentRole",
+    "message",
+    "description",
+    "preconditions",
+    "clarificationPrompts",
+    "metaGuidance",
+];
+/// An output that no check accepts.
+const BLANK: &str = " ";
+
+/// Of one workflow: the most that a result costs.
+#[derive(Default)]
+struct Cost {
+    steps: usize,
+    content: usize,
+    structured: usize,
+    rejected: usize,
+}
+
+pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
+    let folder = home.join("session-tokens");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let vocabularies = Vocabularies::new();
+    let samples: Value = serde_json::from_str(SAMPLES).expect("samples");
+    let arguments = vec![OsString::from("serve")];
+    let product = programs.product.clone();
+    let contestant = Contestant::without_call("serve", product, arguments, folder);
+    let mut agent = Agent::start(&contestant);
+    let mut costs = BTreeMap::new();
+    for (id, outputs) in samples.as_object().expect("samples") {
+        let walk = Walk { agent: &mut agent, contestant: &contestant, vocabularies: &vocabularies };
+        costs.insert(id.clone(), walk.cost(id, outputs));
+    }
+    agent.server.end();
+    for (id, Cost { steps, content, structured, rejected }) in &costs {
+        details
+            .session_tokens
+            .push(format!("| {id} | {steps} | {content} | {structured} | {rejected} |"));
+    }
+    let most = |of: fn(&Cost) -> usize| costs.values().map(of).max().unwrap_or_default() as f64;
+    let row = |what, figure, limit| Row {
+        what,
+        yardstick: "",
+        figure,
+        unit: Unit::Tokens,
+        limit: Limit::AtMost(limit),
+    };
+    vec![
+        row(
+            "A result of a session beyond the authors' texts, `content`, the largest",
+            most(|cost| cost.content),
+            60.0,
+        ),
+        row("The same, `structuredContent`", most(|cost| cost.structured), 120.0),
+        row(
+            "A rejected submission beyond its issues, the larger of both, the largest",
+            most(|cost| cost.rejected),
+            200.0,
+        ),
+    ]
+}
+
+struct Walk<'a> {
+    agent: &'a mut Agent,
+    contestant: &'a Contestant,
+    vocabularies: &'a Vocabularies,
+}
+
+impl Walk<'_> {
+    fn cost(self, id: &str, outputs: &Value) -> Cost {
+        let mut cost = Cost::default();
+        let definition = self.agent.ask("workflow_get", &json!({"id": id}));
+        let mut texts = Vec::new();
+        collect_authored(&definition, &mut texts);
+        let call = json!({"name": "workflow_start", "arguments": {"workflowId": id}});
+        let mut result = self.agent.ask("tools/call", &call);
+        let mut visits: BTreeMap<String, usize> = BTreeMap::new();
+        let mut values = Vec::new();
+        for _ in 0..STEPS_MAX {
+            let structured = &result["structuredContent"];
+            let (session, revision) =
+                (structured["sessionId"].clone(), structured["revision"].clone());
+            if structured["status"] == "complete" {
+                return cost;
+            }
+            if structured["status"] == "waiting" {
+                self.approve(&structured["waiting"]["version"], &session);
+                let call = json!({"name": "workflow_status", "arguments": {"sessionId": session}});
+                result = self.agent.ask("tools/call", &call);
+                continue;
+            }
+            let (content, own) = self.beyond(&result, &texts, &values);
+            cost.steps += 1;
+            // A status also repeats what was done before.
+            if structured["finished"].is_null() {
+                cost.content = cost.content.max(content);
+                cost.structured = cost.structured.max(own);
+            }
+            let step = structured["step"]["id"].as_str().expect("a step").to_owned();
+            let advance = |agent: &mut Agent, revision: &Value, output: &str, context: &Value| {
+                let arguments = json!({
+                    "sessionId": session, "revision": revision, "stepId": step, "output": output,
+                    "context": context,
+                });
+                agent
+                    .ask("tools/call", &json!({"name": "workflow_advance", "arguments": arguments}))
+            };
+            let rejected = advance(self.agent, &revision, BLANK, &json!({}));
+            let said = &rejected["structuredContent"];
+            let (revision, mut issues) = (said["revision"].clone(), Vec::new());
+            if said["accepted"] == false {
+                for list in [&said["issues"], &said["suggestions"]] {
+                    collect(list, &mut issues);
+                }
+                let (content, own) = self.beyond(&rejected, &issues, &texts);
+                cost.rejected = cost.rejected.max(content).max(own);
+            }
+            let visit = visits.entry(step.clone()).or_default();
+            let samples = outputs[&step].as_array().cloned().unwrap_or_default();
+            let sample = samples.get(*visit % samples.len().max(1)).cloned().unwrap_or_default();
+            *visit += 1;
+            let output = sample["output"].as_str().unwrap_or("It is done, as described.");
+            let context = sample["context"].as_object().cloned().unwrap_or_else(Map::new);
+            collect(&json!(context), &mut values);
+            let next = advance(self.agent, &revision, output, &json!(context));
+            assert_ne!(
+                next["structuredContent"]["accepted"], false,
+                "{id}/{step}: the sample is not accepted: {next}"
+            );
+            result = next;
+        }
+        panic!("{id} does not end");
+    }
+
+    /// The tokens of a result without the texts of authors: in `content`, and in `structuredContent`.
+    fn beyond(&self, result: &Value, texts: &[String], more: &[String]) -> (usize, usize) {
+        let without = |text: &str| {
+            let mut text = text.to_owned();
+            for own in texts.iter().chain(more) {
+                text = text.replace(own, "");
+            }
+            text
+        };
+        let content = result["content"][0]["text"].as_str().expect("a text");
+        let mut structured = result["structuredContent"].clone();
+        strip(&mut structured, &without);
+        let content = self.vocabularies.count(&without(content));
+        (content, self.vocabularies.count(&structured.to_string()))
+    }
+
+    fn approve(&self, version: &Value, session: &Value) {
+        let Contestant { program, folder, .. } = self.contestant;
+        let mut command = Command::new(program);
+        command.args(["session", "approve", session.as_str().expect("a session"), "--version"]);
+        command.arg(version.to_string()).current_dir(folder).env_clear().env("HOME", folder);
+        let done = command.output().expect("a decision");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+/// Adds the texts of an author, without what stands in slots, the longest first.
+fn collect_authored(definition: &Value, texts: &mut Vec<String>) {
+    fn walk(value: &Value, texts: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| walk(item, texts)),
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    match AUTHORED.contains(&name.as_str()) {
+                        true => add_strings(field, texts),
+                        false => walk(field, texts),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    walk(definition, texts);
+    sort(texts);
+}
+
+/// Adds every string of a value, the longest first.
+fn collect(value: &Value, texts: &mut Vec<String>) {
+    add_strings(value, texts);
+    sort(texts);
+}
+
+fn add_strings(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            let pieces = text.split("{{").enumerate().map(|(index, piece)| match index {
+                0 => piece,
+                _ => piece.split_once("}}").map_or(piece, |(_, after)| after),
+            });
+            texts.extend(pieces.map(str::to_owned));
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_strings(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| add_strings(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn sort(texts: &mut Vec<String>) {
+    texts.retain(|text| text.len() >= PIECE_BYTES_MIN);
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    texts.dedup();
+}
+
+/// Takes texts out of the strings that people wrote; ids and names of tools stay.
+fn strip(value: &mut Value, without: &dyn Fn(&str) -> String) {
+    let Value::Object(fields) = value else { return };
+    for (name, field) in fields {
+        match (name.as_str(), field) {
+            ("instruction" | "title", Value::String(text)) => *text = without(text),
+            ("issues" | "suggestions", Value::Array(list)) => list.clear(),
+            ("step", step) => strip(step, without),
+            _ => {}
+        }
+    }
+}
