@@ -19,6 +19,8 @@ const ROUNDS: usize = 5;
 const TURN: Duration = Duration::from_secs(2);
 /// What an attack has before it is measured.
 const HEAD_START: Duration = Duration::from_millis(500);
+/// How long a running server may take to know a new token.
+const TOKEN_DELAY: Duration = Duration::from_millis(1_500);
 /// The other tenant's pace.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Three times the undisturbed percentile is allowed, or this, whichever is larger.
@@ -67,82 +69,120 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
     let slow = json!({"workflowId": "hostile", "stepId": "write",
         "output": "x".repeat(PATTERN_BYTES)});
     let endless = json!({"code": "for (;;);", "allowedMcpIds": [], "maxRuntimeMs": 2_000});
-    let session = house.session_with_large_log();
+    // Each attack has a principal, so that what one has used up does not throttle the next.
+    let rewinding = house.token("rewinder");
+    let session = house.session_with_large_log(&rewinding);
     let rewind = json!({"sessionId": session, "revision": 0, "toStep": "write", "reason": "No"});
     let share = json!({"workflowId": "plain", "sharedWith": ["bob"]});
-    let attacks: [(&'static str, Attack); 6] = [
-        ("checks of large outputs", Attack::calls("workflow_validate", large)),
-        ("patterns with look-around", Attack::calls("workflow_validate", slow)),
-        ("rewinds of a session with a large log", Attack::calls("workflow_rewind", rewind)),
-        ("sessions shared with it", Attack::calls("workflow_start", share)),
-        ("900 connections without a token", Attack::Connections),
-        ("40 programs that never end", Attack::Calls("execute_mcp_code", endless, PROGRAMS)),
+    let call = |name: &str, tool, arguments, connections| Attack::Calls {
+        token: house.token(name),
+        tool,
+        arguments,
+        connections,
+    };
+    let attacks: [(&'static str, Victim, Attack); 6] = [
+        (
+            "checks of large outputs",
+            Victim::Session,
+            call("checker", "workflow_validate", large, ATTACKERS),
+        ),
+        (
+            "patterns with look-around",
+            Victim::Session,
+            call("matcher", "workflow_validate", slow, ATTACKERS),
+        ),
+        (
+            "rewinds of a session with a large log",
+            Victim::Session,
+            Attack::Calls {
+                token: rewinding,
+                tool: "workflow_rewind",
+                arguments: rewind,
+                connections: ATTACKERS,
+            },
+        ),
+        (
+            "sessions shared with it",
+            Victim::Session,
+            call("sharer", "workflow_start", share, ATTACKERS),
+        ),
+        ("900 connections without a token", Victim::Newcomer, Attack::Connections),
+        (
+            "40 programs that never end",
+            Victim::Session,
+            call("looper", "execute_mcp_code", endless, PROGRAMS),
+        ),
     ];
-    attacks.map(|(what, attack)| house.measure(what, &attack)).into()
+    attacks.map(|(what, victim, attack)| house.measure(what, victim, &attack)).into()
+}
+
+/// How the other tenant calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    /// Over one connection: the step that comes next, a step of a session submitted and stored, and how the session stands.
+    Session,
+    /// The same, with a new connection for each call.
+    Newcomer,
 }
 
 enum Attack {
     /// A tool and its arguments, on this many connections at once.
-    Calls(&'static str, Value, usize),
+    Calls { token: String, tool: &'static str, arguments: Value, connections: usize },
     /// Keep-alive connections that ask for `/healthz`.
     Connections,
 }
 
-impl Attack {
-    fn calls(tool: &'static str, arguments: Value) -> Self {
-        Self::Calls(tool, arguments, ATTACKERS)
-    }
-}
-
-/// A server with two tenants.
-struct House {
+/// A server with several tenants. One of them is measured.
+struct House<'a> {
+    programs: &'a Programs,
+    folder: &'a Path,
     server: Listening,
-    ann: String,
     bob: String,
 }
 
-impl House {
-    fn start(programs: &Programs, folder: &Path, registry: &Path) -> Self {
-        let [ann, bob] = ["ann", "bob"].map(|name| {
-            let mut command = Command::new(&programs.product);
-            command.args(["token", "new", name]).current_dir(folder).env_clear();
-            let made = command.env("HOME", folder).output().expect("a token");
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            String::from_utf8(made.stdout).expect("a token").trim().to_owned()
-        });
+impl<'a> House<'a> {
+    fn start(programs: &'a Programs, folder: &'a Path, registry: &Path) -> Self {
+        let bob = new_token(programs, folder, "bob");
         let script = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
         let product = programs.product.to_str().expect("a path");
         let words = ["-c", &script, product, "serve", "--http", "127.0.0.1:0"];
         let registry = registry.to_str().expect("a path");
         let more = ["--workflows", "definitions", "--registry", registry];
         let server = Listening::start(Path::new("/bin/sh"), &[&words[..], &more].concat(), folder);
-        Self { server, ann, bob }
+        Self { programs, folder, server, bob }
     }
 
-    /// Ann's, with many outputs that were rejected.
-    fn session_with_large_log(&self) -> String {
-        let mut ann = Tenant::connect(self.server.address, &self.ann);
-        let begun = ann.call("workflow_start", &json!({"workflowId": "plain"}));
+    fn token(&self, name: &str) -> String {
+        new_token(self.programs, self.folder, name)
+    }
+
+    /// A session with many outputs that were rejected.
+    fn session_with_large_log(&self, token: &str) -> String {
+        // A running server knows a new token within a second.
+        std::thread::sleep(TOKEN_DELAY);
+        let mut owner = Tenant::connect(self.server.address, token);
+        let begun = owner.call("workflow_start", &json!({"workflowId": "plain"}));
         let session = begun["result"]["structuredContent"]["sessionId"].as_str().expect("an id");
         for revision in 0..REJECTED {
             let output = format!("{revision} {}", "y ".repeat(OUTPUT_BYTES / 2));
             let arguments = json!({"sessionId": session, "revision": revision,
                 "stepId": "write", "output": output});
-            ann.call("workflow_advance", &arguments);
+            owner.call("workflow_advance", &arguments);
         }
         session.to_owned()
     }
 
-    fn measure(&self, what: &'static str, attack: &Attack) -> Row {
+    fn measure(&self, what: &'static str, victim: Victim, attack: &Attack) -> Row {
+        std::thread::sleep(TOKEN_DELAY);
         let mut bob = Tenant::connect(self.server.address, &self.bob);
         let ratios = (0..ROUNDS).map(|_| {
-            let undisturbed = bob.percentile();
+            let undisturbed = bob.percentile(victim);
             let is_over = AtomicBool::new(false);
             let disturbed = std::thread::scope(|scope| {
                 match attack {
-                    Attack::Calls(tool, arguments, count) => {
-                        for _ in 0..*count {
-                            scope.spawn(|| self.keep_calling(tool, arguments, &is_over));
+                    Attack::Calls { token, tool, arguments, connections } => {
+                        for _ in 0..*connections {
+                            scope.spawn(|| self.keep_calling(token, tool, arguments, &is_over));
                         }
                     }
                     Attack::Connections => {
@@ -152,7 +192,7 @@ impl House {
                 std::thread::sleep(HEAD_START);
                 // A new connection, as an agent that has just started makes.
                 let mut bob = Tenant::connect(self.server.address, &self.bob);
-                let disturbed = bob.percentile();
+                let disturbed = bob.percentile(victim);
                 is_over.store(true, Ordering::Relaxed);
                 disturbed
             });
@@ -167,10 +207,10 @@ impl House {
         }
     }
 
-    fn keep_calling(&self, tool: &str, arguments: &Value, is_over: &AtomicBool) {
+    fn keep_calling(&self, token: &str, tool: &str, arguments: &Value, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) {
-            let mut ann = Tenant::connect(self.server.address, &self.ann);
-            ann.try_call(tool, arguments);
+            let mut attacker = Tenant::connect(self.server.address, token);
+            attacker.try_call(tool, arguments);
         }
     }
 
@@ -197,6 +237,14 @@ impl House {
     }
 }
 
+fn new_token(programs: &Programs, folder: &Path, name: &str) -> String {
+    let mut command = Command::new(&programs.product);
+    command.args(["token", "new", name]).current_dir(folder).env_clear();
+    let made = command.env("HOME", folder).output().expect("a token");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    String::from_utf8(made.stdout).expect("a token").trim().to_owned()
+}
+
 /// A client with a token and one connection.
 struct Tenant {
     stream: BufReader<TcpStream>,
@@ -212,17 +260,31 @@ impl Tenant {
         Self { stream: BufReader::new(stream), address, token: token.to_owned() }
     }
 
-    /// Milliseconds, over one turn. A call without an answer counts with what it took to give up.
-    fn percentile(&mut self) -> f64 {
-        let (start, mut times) = (Instant::now(), Vec::new());
-        let arguments = json!({"workflowId": "plain", "completedSteps": []});
+    /// Milliseconds, over one turn. Each call must succeed: a rejection is no latency.
+    fn percentile(&mut self, victim: Victim) -> f64 {
+        let begun = self.call("workflow_start", &json!({"workflowId": "plain"}));
+        let session = begun["result"]["structuredContent"]["sessionId"].as_str().expect("an id");
+        let (start, mut times, mut revision) = (Instant::now(), Vec::new(), 0);
         while start.elapsed() < TURN {
-            let call = Instant::now();
-            if self.try_call("workflow_next", &arguments).is_none() {
-                *self = Self::connect(self.address, &self.token);
+            // Rejected, and so stored, as often as one likes.
+            let submission = json!({"sessionId": session, "revision": revision,
+                "stepId": "write", "output": format!("Attempt {revision}")});
+            revision += 1;
+            for (tool, arguments) in [
+                ("workflow_next", json!({"workflowId": "plain", "completedSteps": []})),
+                ("workflow_advance", submission),
+                ("workflow_status", json!({"sessionId": session})),
+            ] {
+                let call = Instant::now();
+                if victim == Victim::Newcomer {
+                    *self = Self::connect(self.address, &self.token);
+                }
+                let answer = self.call(tool, &arguments);
+                times.push(call.elapsed().as_secs_f64() * 1e3);
+                let is_error = answer["result"]["isError"].as_bool().unwrap_or_default();
+                assert!(answer["result"].is_object() && !is_error, "{tool}: {answer}");
+                std::thread::sleep(PAUSE);
             }
-            times.push(call.elapsed().as_secs_f64() * 1e3);
-            std::thread::sleep(PAUSE);
         }
         times.sort_by(f64::total_cmp);
         times[times.len() * 99 / 100]

@@ -7,6 +7,7 @@ use mcp::content::{
     ResourceTemplate,
 };
 use mcp::{Outcome, Reference};
+use untrusted_text::sanitize;
 use workflow::Workflow;
 
 use super::session_resources;
@@ -35,8 +36,8 @@ pub(super) fn list_resources(
         Listed::Own(Resource {
             uri: uri(&workflow.id),
             name: workflow.id.to_string(),
-            title: workflow.name.to_string(),
-            description: workflow.description.to_string(),
+            title: sanitize(&workflow.name).into_owned(),
+            description: sanitize(&workflow.description).into_owned(),
             mime_type: JSON,
         })
     })
@@ -94,12 +95,12 @@ pub(super) fn read_resource(snapshot: &Snapshot, uri: String) -> Outcome {
 pub(super) fn list_prompts(snapshot: &Snapshot, cursor: Option<&str>) -> Outcome {
     page(snapshot, cursor, |workflow| Prompt {
         name: workflow.id.to_string(),
-        title: workflow.name.to_string(),
-        description: workflow.description.to_string(),
+        title: sanitize(&workflow.name).into_owned(),
+        description: sanitize(&workflow.description).into_owned(),
         arguments: questions(workflow)
             .map(|(name, question)| PromptArgument {
                 name,
-                description: question.to_owned(),
+                description: sanitize(question).into_owned(),
                 required: false,
             })
             .collect(),
@@ -154,8 +155,10 @@ pub(super) fn get_prompt(
          resumes a session.\n",
         workflow.id
     ));
-    let messages = vec![Message::user(Block::Text(text))];
-    Outcome::Prompt { description: workflow.description.to_string(), messages }
+    // Clients show it to the user who asked for it.
+    let messages = vec![Message::user(Block::Text(sanitize(&text).into_owned()))];
+    let description = sanitize(&workflow.description).into_owned();
+    Outcome::Prompt { description, messages }
 }
 
 /// Ids that begin with what is typed; the arguments of prompts are free text.

@@ -58,6 +58,35 @@ fn commands_show_no_deceptive_characters() {
 }
 
 #[test]
+fn listings_and_prompts_show_no_deceptive_characters() {
+    let place = Place::new();
+    let mut workflow: Value = serde_json::from_str(LETTER).unwrap();
+    for field in ["name", "description"] {
+        workflow[field] = json!(format!("A letter{DECEPTIVE}"));
+    }
+    for field in ["preconditions", "clarificationPrompts", "metaGuidance"] {
+        workflow[field] = json!([format!("To whom{DECEPTIVE}?")]);
+    }
+    place.write("workflows/letter.json", workflow.to_string());
+    let mut agent = Agent::start(&place);
+    let listing = agent.call("workflow_list", &json!({}));
+    let text = listing["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("A letter\u{fffd}"), "{text}");
+    assert_honest(text);
+    let arguments = json!({"q1": format!("Ada{DECEPTIVE}")});
+    for (method, params) in [
+        ("resources/list", json!({})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "letter", "arguments": arguments})),
+    ] {
+        let result = agent.request(method, params).to_string();
+        assert!(result.contains("letter\u{fffd}"), "{method}: {result}");
+        assert_honest(&result);
+    }
+    agent.end();
+}
+
+#[test]
 fn gate_question_spells_out_deceptive_characters() {
     let place = Place::new();
     place.write("workflows/letter.json", LETTER);

@@ -6,7 +6,7 @@ use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
-use untrusted_text::spell_out;
+use untrusted_text::{sanitize, spell_out};
 
 use super::super::catalogue;
 use super::{Asker, read_only};
@@ -113,6 +113,7 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
         // Writing to a string cannot fail.
         let _ = writeln!(text, "- {id} ({name}, {category}, {version}{overrides}): {description}");
     }
+    let mut text = sanitize(&text).into_owned();
     if let Some(next) = next {
         let _ = writeln!(text, "There are more: call again with cursor \"{next}\".");
         structured["nextCursor"] = json!(next);
