@@ -3,6 +3,7 @@
 
 mod agent;
 mod agents;
+mod baseline;
 mod code;
 mod contestants;
 mod definitions;
@@ -52,6 +53,13 @@ fn main() {
         ("--only-tenants", tenants::rows),
         ("--only-session-tokens", session_tokens::rows),
     ];
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--baseline");
+    if let Some(baseline) = arguments.nth(1) {
+        let rows = baseline::rows(&programs, home.path(), Path::new(&baseline));
+        let report = Report { files: 0, bytes: 0, rows, details: table::Details::default() };
+        println!("{}", report.render());
+        std::process::exit(i32::from(!report.holds()));
+    }
     if let Some((_, part)) = parts.into_iter().find(|(name, _)| is_asked(name)) {
         let mut details = table::Details::default();
         let rows = part(&programs, home.path(), &mut details);

@@ -37,13 +37,43 @@ const OUTPUT_BYTES: usize = 200 * 1024;
 const CHECKED_BYTES: usize = 900 * 1024;
 const PATTERN_BYTES: usize = 80 * 1024;
 
+/// How deep the output for a recursive schema is, and how many texts a large context holds.
+const OUTPUT_DEPTH: usize = 100;
+const CONTEXT_TEXTS: usize = 60_000;
+/// Steps with a condition on that context.
+const CONDITIONS: usize = 50;
+
 /// A workflow of one step, whose rule costs much or little.
 fn workflow(id: &str, rule: Value) -> String {
     let step =
         json!({"id": "write", "title": "Write", "prompt": "Write", "validationCriteria": rule});
+    definition(id, vec![step])
+}
+
+fn definition(id: &str, steps: Vec<Value>) -> String {
     let about = "For the bench";
-    json!({"id": id, "name": id, "version": "1.0.0", "description": about, "steps": [step]})
+    json!({"id": id, "name": id, "version": "1.0.0", "description": about, "steps": steps})
         .to_string()
+}
+
+/// Evaluated naively it takes time exponential in the depth of the output.
+fn recursive_rule() -> Value {
+    json!({"type": "schema", "message": "Nest it", "schema": {
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": {"oneOf": [{"$ref": "#/$defs/inner"}, {"$ref": "#/$defs/inner"}]},
+            "inner": {"properties": {"a": {"$ref": "#/$defs/node"}}},
+        },
+    }})
+}
+
+/// Steps whose conditions search a large list.
+fn searching_steps() -> Vec<Value> {
+    let step = |number| {
+        json!({"id": format!("search-{number}"), "title": "Search", "prompt": "Search",
+            "runCondition": {"var": "texts", "contains": "needle"}})
+    };
+    (0..CONDITIONS).map(step).collect()
 }
 
 pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
@@ -54,10 +84,13 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
     for (id, rule) in [
         ("hostile", json!({"type": "regex", "pattern": pattern, "message": "Say why"})),
         ("plain", json!({"type": "contains", "value": "Fix", "message": "Say how"})),
+        ("recursive", recursive_rule()),
     ] {
         let file = folder.join(format!("definitions/{id}.json"));
         std::fs::write(file, workflow(id, rule)).expect("a workflow");
     }
+    let searching = definition("searching", searching_steps());
+    std::fs::write(folder.join("definitions/searching.json"), searching).expect("a workflow");
     let entry =
         json!({"id": "none", "mcp": {"transport": "http", "url": "http://127.0.0.1:1/mcp"}});
     // Outside of the project, where a file that is named on the command line is trusted.
@@ -68,6 +101,11 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
         "output": format!("[{}{{}}]", "{},".repeat(CHECKED_BYTES / 3))});
     let slow = json!({"workflowId": "hostile", "stepId": "write",
         "output": "x".repeat(PATTERN_BYTES)});
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(OUTPUT_DEPTH), "}".repeat(OUTPUT_DEPTH));
+    let deep = json!({"workflowId": "recursive", "stepId": "write", "output": deep});
+    let texts: Vec<&str> = (0..CONTEXT_TEXTS).map(|_| "hay and hay").collect();
+    let searching =
+        json!({"workflowId": "searching", "completedSteps": [], "context": {"texts": texts}});
     let endless = json!({"code": "for (;;);", "allowedMcpIds": [], "maxRuntimeMs": 2_000});
     // Each attack has a principal, so that what one has used up does not throttle the next.
     let rewinding = house.token("rewinder");
@@ -80,7 +118,7 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
         arguments,
         connections,
     };
-    let attacks: [(&'static str, Victim, Attack); 6] = [
+    let attacks: [(&'static str, Victim, Attack); 8] = [
         (
             "checks of large outputs",
             Victim::Session,
@@ -90,6 +128,16 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
             "patterns with look-around",
             Victim::Session,
             call("matcher", "workflow_validate", slow, ATTACKERS),
+        ),
+        (
+            "recursive schemas",
+            Victim::Session,
+            call("nester", "workflow_validate", deep, ATTACKERS),
+        ),
+        (
+            "conditions on large contexts",
+            Victim::Session,
+            call("searcher", "workflow_next", searching, ATTACKERS),
         ),
         (
             "rewinds of a session with a large log",

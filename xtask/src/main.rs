@@ -14,6 +14,8 @@ const HELP: &str = "\
 cargo xtask test [--long]   format, lints, all tests, with real clients; --long runs the properties for longer
 cargo xtask generate        write the schema, the documents and the snapshots that come from the code
 cargo xtask bench [--write] measure speed as ratios; --write keeps the table in docs/performance.md
+cargo xtask bench --baseline PROGRAM
+                            compare calls with those of an earlier build, in turns
 cargo xtask postgres        start a PostgreSQL for a trial, say where it is, and end it with Ctrl-C";
 
 fn main() -> ExitCode {
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         ["generate"] => generate(),
         ["bench"] => bench(&[]),
         ["bench", "--write"] => bench(&["--write"]),
+        ["bench", "--baseline", program] => bench(&["--baseline", program]),
         ["postgres"] => postgres::trial(),
         _ => {
             eprintln!("{HELP}");
