@@ -71,14 +71,16 @@ pub(super) async fn kill() {
     tracing::warn!("processes below a guard that has ended do not die, or cannot be listed");
 }
 
-/// Returns how many are left. Their own children become ours when they die.
+/// Returns how many there were, also if all of them are dead by now: their children became ours when they died, and are
+/// seen by the next look only.
 fn kill_once() -> io::Result<usize> {
-    // A child keeps its number until it is waited for, which for orphans nobody else does.
-    let is_left = |pid: &Pid| {
+    let orphans = orphans()?;
+    for pid in &orphans {
+        // A child keeps its number until it is waited for, which for orphans nobody else does.
         let _ = kill_process(*pid, Signal::KILL);
-        matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None))
-    };
-    Ok(orphans()?.into_iter().filter(is_left).count())
+        let _ = waitpid(Some(*pid), WaitOptions::NOHANG);
+    }
+    Ok(orphans.len())
 }
 
 fn orphans() -> io::Result<Vec<Pid>> {
@@ -101,4 +103,27 @@ fn orphans() -> io::Result<Vec<Pid>> {
 #[cfg(test)]
 pub(super) fn is_known(pid: u32) -> bool {
     lock(&KNOWN).get_or_insert_default().contains_key(&pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+
+    /// The children of an orphan that is dead and reaped at once become ours after the look that found it.
+    #[test]
+    fn orphan_that_is_reaped_at_once_calls_for_another_look() {
+        let orphan = Command::new("setsid").arg("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&orphan);
+        while !orphans().unwrap().contains(&pid) {
+            std::thread::sleep(PAUSE);
+        }
+        kill_process(pid, Signal::KILL).unwrap();
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert_ne!(kill_once().unwrap(), 0);
+        assert!(!orphans().unwrap().contains(&pid));
+    }
 }
