@@ -11,6 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use untrusted_text::sanitize;
 
 use crate::access::{Right, Who};
 use crate::app::App;
@@ -159,7 +160,7 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
             let misfit =
                 encoded.or_else(|| upstream.and_then(|schema| misfit::misfit(&schema, raw)));
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
-            return Outcome::BadArguments(misfit.or(details).unwrap_or_default()).into();
+            return bad_arguments(&misfit.or(details).unwrap_or_default()).into();
         }
     };
     match call(arguments) {
@@ -168,35 +169,40 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
     }
 }
 
+/// Clients show it to people, and it may quote an argument.
+fn bad_arguments(details: &str) -> Outcome {
+    Outcome::BadArguments(sanitize(details).into_owned())
+}
+
 pub(crate) fn refused(refusal: &Refusal) -> Outcome {
     match refusal {
-        Refusal::InvalidParams { details, .. } => Outcome::BadArguments(details.clone()),
+        Refusal::InvalidParams { details, .. } => bad_arguments(details),
         Refusal::Session {
             why:
                 why
                 @ Denied::Engine(engine::Refusal::TooLarge { .. } | engine::Refusal::Reserved { .. }),
             ..
-        } => Outcome::BadArguments(why.to_string()),
+        } => bad_arguments(&why.to_string()),
         Refusal::Engine {
             refusal:
                 refusal @ (engine::Refusal::TooLarge { .. }
                 | engine::Refusal::Reserved { .. }
                 | engine::Refusal::BadVariables { .. }),
             ..
-        } => Outcome::BadArguments(refusal.to_string()),
+        } => bad_arguments(&refusal.to_string()),
         Refusal::MalformedId { .. } => {
-            Outcome::BadArguments(format!("{refusal}; `workflow_list` shows all ids"))
+            bad_arguments(&format!("{refusal}; `workflow_list` shows all ids"))
         }
         Refusal::Engine { refusal: engine::Refusal::StepNotFound { step, .. }, .. }
             if !workflow::limits::is_id(step) =>
         {
             let form = "small letters, digits, `-`, `_` and a dot, at least three of them";
-            Outcome::BadArguments(format!("`{step}` can be no id: those are {form}"))
+            bad_arguments(&format!("`{step}` can be no id: those are {form}"))
         }
         refusal => {
             let object = refusal.to_object();
             let error = mcp::Error::new(object.code, object.message, object.data);
-            Outcome::Refused { advice: advice(refusal), error }
+            Outcome::Refused { advice: sanitize(&advice(refusal)).into_owned(), error }
         }
     }
 }

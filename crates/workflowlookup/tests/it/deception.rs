@@ -87,6 +87,27 @@ fn listings_and_prompts_show_no_deceptive_characters() {
 }
 
 #[test]
+fn errors_show_no_deceptive_characters() {
+    let place = Place::new();
+    place.write("workflows/letter.json", LETTER);
+    let mut agent = Agent::start(&place);
+    let session = agent.start_session("letter");
+    let odd = format!("odd{DECEPTIVE}");
+    for (tool, arguments) in [
+        ("workflow_get", json!({"id": "letter", odd.as_str(): 1})),
+        ("workflow_next", json!({"workflowId": "letter", "completedSteps": [odd.as_str()]})),
+        ("workflow_start", json!({"workflowId": odd.as_str()})),
+        ("workflow_advance", advance(&session, 0, &odd, "Dear Ada")),
+        ("workflow_status", json!({"sessionId": odd.as_str()})),
+    ] {
+        let result = agent.call(tool, &arguments);
+        assert_eq!(result["isError"], true, "{tool}");
+        assert_honest(result["content"][0]["text"].as_str().unwrap());
+    }
+    agent.end();
+}
+
+#[test]
 fn gate_question_spells_out_deceptive_characters() {
     let place = Place::new();
     place.write("workflows/letter.json", LETTER);

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use untrusted_text::sanitize;
 
 use super::asked::{About, Asked, new_id};
 use super::code::{self, Ready};
@@ -297,6 +298,8 @@ impl Upstreams {
         if caller.wants_progress {
             call.progress = Some(Arc::new(move |progress| {
                 let orchestrator::Progress { done, total, message } = progress;
+                // Clients show it to their users.
+                let message = message.map(|message| sanitize(&message).into_owned());
                 // Who reads too slowly hears of the next one.
                 let _ = step.try_send(mcp::Progress { done, total, message });
             }));

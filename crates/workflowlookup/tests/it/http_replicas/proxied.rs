@@ -19,6 +19,8 @@ use crate::transcripts::PATIENCE;
 
 /// How many clients there are of each era.
 const CLIENTS: usize = 200;
+/// Connections of one address, as `docs/hosting/nginx.conf` has it.
+const CONNECTIONS_MAX: usize = 256;
 /// A client needs little.
 const STACK_BYTES: usize = 512 * 1024;
 
@@ -73,6 +75,37 @@ fn clients_survive_the_death_of_a_replica() {
     for replica in replicas {
         assert_eq!(replica.end(), [""; 0], "nothing to complain about");
     }
+}
+
+/// A connection counts while its request is in flight: its header is read, and its body is not.
+#[test]
+#[ignore = "needs nginx, which `cargo xtask test` installs"]
+fn proxy_bounds_the_connections_of_an_address() {
+    let place = place();
+    let replica = replica(&place, "127.0.0.1:0");
+    let nginx = Nginx::start(&[replica.address]);
+    let begin = || {
+        let mut connection = Connection::open(nginx.address).unwrap();
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n";
+        connection.send_raw(head.as_bytes()).unwrap();
+        connection
+    };
+    let status = || Request::new("GET", "/healthz").send(nginx.address).unwrap().head.status;
+    let wait_for = |wanted: u16| {
+        let start = Instant::now();
+        while status() != wanted {
+            assert!(start.elapsed() < PATIENCE, "not {wanted}: {}", nginx.errors());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let mut unfinished: Vec<Connection> = (1..CONNECTIONS_MAX).map(|_| begin()).collect();
+    assert_eq!(status(), 200);
+    unfinished.push(begin());
+    wait_for(429);
+    drop(unfinished);
+    wait_for(200);
+    drop(nginx);
+    assert_eq!(replica.end(), [""; 0]);
 }
 
 fn walker<'a>(number: usize, nginx: &Nginx, met: &'a Met) -> Walker<'a> {
