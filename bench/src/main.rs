@@ -65,7 +65,7 @@ fn main() {
         let rows = part(&programs, home.path(), &mut details);
         let report = Report { files: 0, bytes: 0, rows, details };
         println!("{}", report.render());
-        return;
+        std::process::exit(i32::from(!report.holds()));
     }
     let many = home.path().join("many");
     let few = home.path().join("few");

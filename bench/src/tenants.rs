@@ -32,8 +32,8 @@ const ATTACKERS: usize = 8;
 const ATTACK_CONNECTIONS: usize = 900;
 const PROGRAMS: usize = 40;
 /// Rejected outputs in the log that is rewound.
-const REJECTED: u64 = 100;
-const OUTPUT_BYTES: usize = 200 * 1024;
+const REJECTED: u64 = 400;
+const OUTPUT_BYTES: usize = 255 * 1024;
 const CHECKED_BYTES: usize = 900 * 1024;
 const PATTERN_BYTES: usize = 80 * 1024;
 
@@ -42,6 +42,14 @@ const OUTPUT_DEPTH: usize = 100;
 const CONTEXT_TEXTS: usize = 60_000;
 /// Steps with a condition on that context.
 const CONDITIONS: usize = 50;
+/// Names that a schema looks up in every object, and the objects of an output.
+const DEPENDENT_NAMES: usize = 20_000;
+const OBJECTS: usize = 2_000;
+/// How often a prompt repeats a variable, and the control characters in it: JSON writes each of them six times as long.
+const REPETITIONS: usize = 1_000;
+const VARIABLE_BYTES: usize = 4_000;
+/// Connections whose answers nobody reads.
+const UNREAD: usize = 40;
 
 /// A workflow of one step, whose rule costs much or little.
 fn workflow(id: &str, rule: Value) -> String {
@@ -76,6 +84,19 @@ fn searching_steps() -> Vec<Value> {
     (0..CONDITIONS).map(step).collect()
 }
 
+/// Looks every name up in every object of the output.
+fn dependent_rule() -> Value {
+    let names: serde_json::Map<String, Value> =
+        (0..DEPENDENT_NAMES).map(|number| (format!("name-{number}"), json!(["other"]))).collect();
+    json!({"type": "schema", "message": "List them",
+        "schema": {"items": {"dependentRequired": names}}})
+}
+
+/// A step whose prompt is much longer than the variable that fills it.
+fn repeating_step() -> Value {
+    json!({"id": "repeat", "title": "Repeat", "prompt": "{{text}}".repeat(REPETITIONS)})
+}
+
 pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
     let folder = home.join("tenants");
     std::fs::create_dir_all(folder.join("definitions")).expect("a folder");
@@ -85,12 +106,15 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
         ("hostile", json!({"type": "regex", "pattern": pattern, "message": "Say why"})),
         ("plain", json!({"type": "contains", "value": "Fix", "message": "Say how"})),
         ("recursive", recursive_rule()),
+        ("dependent", dependent_rule()),
     ] {
         let file = folder.join(format!("definitions/{id}.json"));
         std::fs::write(file, workflow(id, rule)).expect("a workflow");
     }
     let searching = definition("searching", searching_steps());
     std::fs::write(folder.join("definitions/searching.json"), searching).expect("a workflow");
+    let repeating = definition("repeating", vec![repeating_step()]);
+    std::fs::write(folder.join("definitions/repeating.json"), repeating).expect("a workflow");
     let entry =
         json!({"id": "none", "mcp": {"transport": "http", "url": "http://127.0.0.1:1/mcp"}});
     // Outside of the project, where a file that is named on the command line is trusted.
@@ -106,6 +130,11 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
     let texts: Vec<&str> = (0..CONTEXT_TEXTS).map(|_| "hay and hay").collect();
     let searching =
         json!({"workflowId": "searching", "completedSteps": [], "context": {"texts": texts}});
+    let objects: Vec<Value> = (0..OBJECTS).map(|_| json!({"other-name": 1})).collect();
+    let dependent = json!({"workflowId": "dependent", "stepId": "write",
+        "output": json!(objects).to_string()});
+    let repeating = json!({"workflowId": "repeating", "completedSteps": [],
+        "context": {"text": "\u{1}".repeat(VARIABLE_BYTES)}});
     let endless = json!({"code": "for (;;);", "allowedMcpIds": [], "maxRuntimeMs": 2_000});
     // Each attack has a principal, so that what one has used up does not throttle the next.
     let rewinding = house.token("rewinder");
@@ -118,7 +147,7 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
         arguments,
         connections,
     };
-    let attacks: [(&'static str, Victim, Attack); 8] = [
+    let attacks: [(&'static str, Victim, Attack); 10] = [
         (
             "checks of large outputs",
             Victim::Session,
@@ -138,6 +167,20 @@ pub fn rows(programs: &Programs, home: &Path, _: &mut Details) -> Vec<Row> {
             "conditions on large contexts",
             Victim::Session,
             call("searcher", "workflow_next", searching, ATTACKERS),
+        ),
+        (
+            "schemas with many dependent names",
+            Victim::Session,
+            call("depender", "workflow_validate", dependent, ATTACKERS),
+        ),
+        (
+            "long answers that are not read",
+            Victim::Session,
+            Attack::Unread {
+                token: house.token("deaf"),
+                tool: "workflow_next",
+                arguments: repeating,
+            },
         ),
         (
             "rewinds of a session with a large log",
@@ -176,6 +219,8 @@ enum Victim {
 enum Attack {
     /// A tool and its arguments, on this many connections at once.
     Calls { token: String, tool: &'static str, arguments: Value, connections: usize },
+    /// The same on connections that never read their answers.
+    Unread { token: String, tool: &'static str, arguments: Value },
     /// Keep-alive connections that ask for `/healthz`.
     Connections,
 }
@@ -233,6 +278,9 @@ impl<'a> House<'a> {
                             scope.spawn(|| self.keep_calling(token, tool, arguments, &is_over));
                         }
                     }
+                    Attack::Unread { token, tool, arguments } => {
+                        scope.spawn(|| self.keep_sending(token, tool, arguments, &is_over));
+                    }
                     Attack::Connections => {
                         scope.spawn(|| self.keep_connecting(&is_over));
                     }
@@ -259,6 +307,18 @@ impl<'a> House<'a> {
         while !is_over.load(Ordering::Relaxed) {
             let mut attacker = Tenant::connect(self.server.address, token);
             attacker.try_call(tool, arguments);
+        }
+    }
+
+    /// Holds connections whose answers are waiting to be read.
+    fn keep_sending(&self, token: &str, tool: &str, arguments: &Value, is_over: &AtomicBool) {
+        let mut unread: Vec<Tenant> =
+            (0..UNREAD).map(|_| Tenant::connect(self.server.address, token)).collect();
+        for tenant in &mut unread {
+            tenant.send(tool, arguments);
+        }
+        while !is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -342,8 +402,7 @@ impl Tenant {
         self.try_call(tool, arguments).expect("an answer with a length")
     }
 
-    /// None if the server answers with a stream, or not at all.
-    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Value> {
+    fn send(&mut self, tool: &str, arguments: &Value) -> Option<()> {
         let body = modern("tools/call", json!({"name": tool, "arguments": arguments}));
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
@@ -353,7 +412,12 @@ impl Tenant {
             self.token,
             body.len()
         );
-        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()?;
+        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()
+    }
+
+    /// None if the server answers with a stream, or not at all.
+    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Value> {
+        self.send(tool, arguments)?;
         let mut length = None;
         let mut line = String::new();
         while line != "\r\n" {
