@@ -31,6 +31,9 @@ pub enum Action {
     Cancel(Ticket),
     /// For the log: something is odd, and was dealt with.
     Warn(String),
+    /// Read no more input. Once the calls in flight are done, or have had their time, call
+    /// [`crate::Connection::close`].
+    Drain,
     /// Flush, and end the connection.
     Close,
 }

@@ -90,6 +90,8 @@ pub struct Connection {
     counter: u64,
     /// The client has shut us down: what it still sends is not looked at.
     is_closed: bool,
+    /// A `shutdown` that is answered after the calls that came before it.
+    shutdown: Option<Shutdown>,
     /// A text that has been sent, whose room is used again.
     spare: String,
 }
@@ -109,6 +111,13 @@ struct Pending {
     asking: Option<Asking>,
     /// For the host, when it is carried out again.
     traced: Option<Arc<Traced>>,
+}
+
+#[derive(Debug)]
+struct Shutdown {
+    id: Id,
+    result: String,
+    batch: Option<u64>,
 }
 
 /// Progress that the client wants to hear about.
@@ -137,6 +146,7 @@ impl Connection {
             batches: Batches::default(),
             counter: 0,
             is_closed: false,
+            shutdown: None,
             spare: String::new(),
         }
     }
@@ -206,6 +216,13 @@ impl Connection {
 
     /// Takes the outcome of a call. One that was cancelled meanwhile is nobody's business any more.
     pub fn finish(&mut self, ticket: Ticket, result: Outcome, actions: &mut Vec<Action>) {
+        self.end_call(ticket, result, actions);
+        if self.pending.is_empty() && self.shutdown.is_some() {
+            self.close(actions);
+        }
+    }
+
+    fn end_call(&mut self, ticket: Ticket, result: Outcome, actions: &mut Vec<Action>) {
         let Some(mut pending) = self.pending.remove(&ticket) else {
             return;
         };
@@ -262,10 +279,18 @@ impl Connection {
         }
     }
 
-    /// The end: streams get their answer, calls under way are cancelled, and what waited for them is sent.
+    /// The end: streams get their answer, calls in flight are cancelled, and what waited for them is sent.
     pub fn close(&mut self, actions: &mut Vec<Action>) {
         self.end_calls(actions);
+        let shutdown = self.shutdown.take();
+        let is_shutdown = shutdown.is_some();
+        if let Some(Shutdown { id, result, batch }) = shutdown {
+            self.reply(Some(&id), jsonrpc::result(&id, &result), OK, batch, actions);
+        }
         actions.extend(self.batches.end_all().map(answered));
+        if is_shutdown {
+            actions.push(Action::Close);
+        }
     }
 
     fn end_calls(&mut self, actions: &mut Vec<Action>) {
@@ -338,11 +363,13 @@ impl Connection {
                 self.reply(Some(id), jsonrpc::result(id, &result), OK, batch, actions);
             }
             Ok(Step::AnswerAndClose(result)) => {
-                self.end_calls(actions);
-                self.reply(Some(id), jsonrpc::result(id, &result), OK, batch, actions);
-                self.close(actions);
                 self.is_closed = true;
-                actions.push(Action::Close);
+                self.shutdown = Some(Shutdown { id: id.clone(), result, batch });
+                if self.pending.is_empty() {
+                    self.close(actions);
+                } else {
+                    actions.push(Action::Drain);
+                }
             }
             Ok(Step::Call(call, shape)) => {
                 let origin = match (meta, self.revision) {

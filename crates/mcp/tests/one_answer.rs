@@ -379,6 +379,11 @@ impl World {
                 }
                 // Every request has an id of its own here.
                 Action::Warn(warning) => assert!(warning.contains("no choice"), "{warning}"),
+                Action::Drain => {
+                    let mut actions = Vec::new();
+                    self.connection.close(&mut actions);
+                    self.take(actions);
+                }
                 Action::Close => self.is_closed = true,
             }
         }

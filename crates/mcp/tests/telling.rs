@@ -36,6 +36,7 @@ fn shown(actions: Vec<Action>) -> Vec<Value> {
             }
             Action::Call { .. } => json!("call"),
             Action::Cancel(_) => json!("cancel"),
+            Action::Drain => json!("drain"),
             Action::Close => json!("close"),
             action => panic!("{action:?}"),
         })

@@ -165,8 +165,8 @@ impl<H: Host> Exchange<H> {
                     Action::Call { ticket, call, caller } => self.call(ticket, call, caller),
                     Action::Cancel(ticket) => self.cancel(ticket),
                     Action::Warn(warning) => tracing::warn!("{warning}"),
-                    // Nobody can shut down a server that others use.
-                    Action::Close => {}
+                    // No client can shut down a server that others use.
+                    Action::Drain | Action::Close => {}
                 }
             }
         }

@@ -381,6 +381,7 @@ impl<'a> Session<'a> {
                         self.held.retain(|(held, ..)| *held != ticket);
                     }
                     Action::Warn(warning) => tracing::warn!("{warning}"),
+                    Action::Drain => self.is_over = true,
                     Action::Close => (self.is_over, self.is_closed) = (true, true),
                 }
             }

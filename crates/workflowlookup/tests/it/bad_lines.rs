@@ -307,6 +307,31 @@ fn requests_after_shutdown_are_not_read() {
 }
 
 #[test]
+fn shutdown_answers_first_what_came_before_it() {
+    for _ in 0..3 {
+        let mut process = Process::start();
+        let params = r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+        let start = r#"{"name":"workflow_start","arguments":{"workflowId":"investigate-bug"}}"#;
+        process.send_raw(format!(
+            "{}\n{}\n{}\n",
+            format_args!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#),
+            format_args!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{start}}}"#),
+            r#"{"jsonrpc":"2.0","id":3,"method":"shutdown"}"#
+        ));
+        assert_eq!(process.receive().unwrap()["id"], 1);
+        let started = process.receive().unwrap();
+        assert_eq!(
+            (&started["id"], &started["result"]["structuredContent"]["status"]),
+            (&json!(2), &json!("running")),
+            "{started}"
+        );
+        assert_eq!(process.receive().unwrap(), json!({"jsonrpc": "2.0", "id": 3, "result": null}));
+        assert_eq!(process.receive(), None);
+        assert_eq!(process.wait().code(), Some(0));
+    }
+}
+
+#[test]
 fn the_end_of_the_input_is_a_good_end() {
     Process::start().end();
 }

@@ -235,6 +235,23 @@ fn the_end_of_the_input_lets_work_end_but_does_not_wait_for_ever() {
 }
 
 #[test]
+fn shutdown_answers_first_what_came_before_it() {
+    let mut client = Client::loaded();
+    client.call(1, "waits");
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}));
+    client.ping(3);
+    client.go.send(()).unwrap();
+    assert_eq!(client.answers(2), [(1, json!("waited")), (2, Value::Null)]);
+    assert_eq!(client.end(), 0, "nothing after it is looked at");
+    // A call that does not end is not waited for.
+    let mut client = Client::loaded();
+    client.call(1, "waits");
+    client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}));
+    assert_eq!(client.answers(1), [(2, Value::Null)]);
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
 fn a_user_is_asked_and_not_waited_for_for_ever() {
     let mut client = Client::loaded();
     client.call(1, "asks");
