@@ -115,6 +115,7 @@ mod tests {
 
     /// The children of an orphan that is dead and reaped at once become ours after the look that found it.
     #[test]
+    #[expect(clippy::zombie_processes, reason = "`kill_once` reaps it")]
     fn orphan_that_is_reaped_at_once_calls_for_another_look() {
         let orphan = Command::new("setsid").arg("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&orphan);
