@@ -65,8 +65,8 @@ fn test(effort: Effort) -> Result<(), String> {
     // Stopped when this function is left, whatever the tests come to.
     let cluster = postgres::start(&postgres)?;
     let mut tests = cargo();
-    // Those that are ignored need the clients, nginx or PostgreSQL.
-    tests.args(["test", "--workspace", "--locked", "--", "--include-ignored"]);
+    // Ignored tests need the clients, nginx or PostgreSQL. One run shows everything that fails.
+    tests.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--include-ignored"]);
     tests.env("WORKFLOWLOOKUP_CLIENTS", clients).env("WORKFLOWLOOKUP_NGINX", nginx);
     tests.env("WORKFLOWLOOKUP_POSTGRES", postgres);
     tests.env("WORKFLOWLOOKUP_POSTGRES_URL", cluster.maintenance_url());
