@@ -19,6 +19,9 @@ const CLOSED_GRACE: Duration = Duration::from_secs(2);
 const GUARD_BOUND: Duration =
     POLITE_GRACE.saturating_add(KILL_BOUND).saturating_add(Duration::from_secs(3));
 
+/// How often a guard is signalled until it exits.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(500);
+
 /// A child that ends when this is dropped, with everything below it.
 #[derive(Debug)]
 pub struct Guarded {
@@ -52,6 +55,28 @@ impl Guard {
             }
         }
         Ok(status)
+    }
+
+    /// Signals it until it has exited. One signal is not enough: a process inherits what its parent ignores, as SIGHUP
+    /// under `nohup`, and a guard that has just been started has no handler yet.
+    async fn end(&mut self, signal: Signal) -> io::Result<ExitStatus> {
+        loop {
+            self.send(signal);
+            if let Ok(exited) = timeout(SIGNAL_INTERVAL, self.process.wait()).await {
+                exited?;
+                return self.exited().await;
+            }
+        }
+    }
+
+    /// To the guard, which is not waited for as long as it has an id; so it is nobody else.
+    fn send(&self, signal: Signal) {
+        let pid = self.process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, signal);
+            // Somebody may have stopped it.
+            let _ = kill_process(pid, Signal::CONT);
+        }
     }
 }
 
@@ -110,21 +135,10 @@ impl Guarded {
     }
 
     async fn told(&mut self, signal: Signal) -> Ended {
-        self.send(signal);
-        match timeout(GUARD_BOUND, self.exited()).await {
+        let Some(guard) = &mut self.guard else { return Ended::NotYet };
+        match timeout(GUARD_BOUND, guard.end(signal)).await {
             Ok(Ok(status)) => Ended::Told(status),
             Ok(Err(_)) | Err(_) => Ended::NotYet,
-        }
-    }
-
-    /// To the guard, which is not waited for as long as it has an id; so it is nobody else.
-    fn send(&self, signal: Signal) {
-        let id = self.guard.as_ref().and_then(|guard| guard.process.id());
-        let pid = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(pid) = pid {
-            let _ = kill_process(pid, signal);
-            // Somebody may have stopped it.
-            let _ = kill_process(pid, Signal::CONT);
         }
     }
 }
@@ -132,10 +146,10 @@ impl Guarded {
 impl Drop for Guarded {
     /// As if we had died. A task waits for it then.
     fn drop(&mut self) {
-        self.send(Signal::HUP);
-        let guard = self.guard.take();
-        if let (Some(mut guard), Ok(runtime)) = (guard, Handle::try_current()) {
-            runtime.spawn(async move { guard.exited().await });
+        let Some(mut guard) = self.guard.take() else { return };
+        guard.send(Signal::HUP);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { guard.end(Signal::HUP).await });
         }
     }
 }

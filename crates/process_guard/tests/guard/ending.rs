@@ -125,7 +125,22 @@ async fn whoever_is_not_wanted_any_more_ends() {
         let wait = std::time::Duration::from_micros(micros * 200);
         let _ = tokio::time::timeout(wait, mark.start("sleep", &["1000"])).await;
     }
-    mark.until_gone();
+    // Their guards need the runtime.
+    tokio::task::spawn_blocking(move || mark.until_gone()).await.unwrap();
+}
+
+/// SIGHUP is what tells a guard to end at once, and under `nohup` it is ignored until the guard has a handler.
+#[test]
+fn abandoned_children_end_if_hangups_are_ignored() {
+    let this = std::env::current_exe().unwrap();
+    let tried = std::process::Command::new("nohup")
+        .arg(this)
+        .args(["--exact", "ending::whoever_is_not_wanted_any_more_ends"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stdout));
+    assert!(String::from_utf8_lossy(&tried.stdout).contains("1 passed"), "{tried:?}");
 }
 
 #[tokio::test]
