@@ -41,9 +41,9 @@ pub enum Opening {
 pub(crate) fn opening(workflow: &Workflow) -> String {
     let mut prompt = Prompt::default();
     for (heading, texts) in [
-        ("Before you start, make sure that:", &workflow.preconditions),
-        ("Ask your user first, unless it is settled:", &workflow.clarification_prompts),
-        ("Throughout the workflow:", &workflow.meta_guidance),
+        ("First make sure that:", &workflow.preconditions),
+        ("Ask your user, unless settled:", &workflow.clarification_prompts),
+        ("Throughout:", &workflow.meta_guidance),
     ] {
         if !texts.is_empty() {
             prompt.paragraph(heading);
@@ -110,7 +110,7 @@ pub(crate) fn compose<'a>(
         None => Vec::new(),
     };
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
-        prompt.paragraph("Your output will be checked for:");
+        prompt.paragraph("Checks:");
         for check in criteria.checks() {
             prompt.check(check, variables, Sense::Wanted, 0).map_err(in_rules())?;
         }
@@ -142,7 +142,7 @@ pub(crate) fn compose<'a>(
         requires_confirmation = true;
         prompt.paragraph(match found.keeper {
             Keeper::Agent => "Have a person confirm the result before you go on.",
-            Keeper::Session(_) => "A person confirms the result before the session goes on.",
+            Keeper::Session(_) => "A person confirms the result.",
         });
     }
     if !found.running.is_empty() && found.keeper == Keeper::Agent {
@@ -155,7 +155,7 @@ pub(crate) fn compose<'a>(
     if detail == Opening::Reminder && !workflow.meta_guidance.is_empty() {
         prompt.paragraph(match found.keeper {
             Keeper::Agent => "The advice given with the first step still holds.",
-            Keeper::Session(_) => "The workflow's advice still holds (see workflow_status).",
+            Keeper::Session(_) => "workflow_status repeats the advice.",
         });
     }
     Ok(Guidance {

@@ -354,8 +354,9 @@ pub fn time_text(time: u64) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
 
-/// How many letters an id has: 100 bits that nobody guesses.
-const ID_LENGTH: usize = 20;
+/// The length of an id: 50 random bits. An id is in every result that an agent reads, so it is short. It is no secret:
+/// access is checked, and the store refuses an id that exists.
+const ID_LENGTH: usize = 10;
 /// Nothing in it that is mistaken for something else.
 const ID_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 

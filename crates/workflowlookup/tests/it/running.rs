@@ -89,7 +89,7 @@ fn from_the_first_step_to_the_last() {
     as it is
     ```
 
-    Your output will be checked for:
+    Checks:
     - Name the mess
 
     Report in `context` what later steps use:
@@ -101,7 +101,7 @@ fn from_the_first_step_to_the_last() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
 
     A person has to confirm the output of `agree`:
 
@@ -142,7 +142,7 @@ fn what_is_not_good_is_asked_for_again() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
     --- stderr
     stopped: the input ended before the workflow was complete
       try: `workflowlookup run --resume [ID]` goes on
@@ -168,7 +168,7 @@ fn what_is_not_good_is_asked_for_again() {
     as it is
     ```
 
-    Your output will be checked for:
+    Checks:
     - Name the mess
 
     Report in `context` what later steps use:
@@ -185,7 +185,7 @@ fn what_is_not_good_is_asked_for_again() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
 
     A person has to confirm the output of `agree`:
 
@@ -220,7 +220,7 @@ fn nothing_is_handed_in_by_accident() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
     --- stderr
     stopped: the input ended before the workflow was complete
       try: `workflowlookup run --resume [ID]` goes on
@@ -254,7 +254,7 @@ fn back_to_a_step() {
     as it is
     ```
 
-    Your output will be checked for:
+    Checks:
     - Name the mess
 
     Report in `context` what later steps use:
@@ -266,7 +266,7 @@ fn back_to_a_step() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
 
     A person has to confirm the output of `agree`:
 
@@ -351,7 +351,7 @@ fn an_output_from_the_editor() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
     --- stderr
     So far
     -rw-------
@@ -374,7 +374,7 @@ fn an_output_from_the_editor() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
     --- stderr
     Clean.
     -rw-------

@@ -208,7 +208,7 @@ impl HandingIn {
             return Ok(answer.outcome(&before, &checked));
         };
         let attempt = session.state.attempts;
-        let next = format!("{} workflow_status repeats the prompt.", answer.next_call());
+        let next = format!("{}\nworkflow_status repeats the prompt.", answer.next_call());
         let mut text = format!("Not accepted (attempt {attempt}).");
         for (heading, list) in [("Issues", &issues), ("What to change", &suggestions)] {
             if !list.is_empty() {

@@ -137,7 +137,7 @@ fn text(notice: &str, answer: &Next<'_>, prompt: &Quoted, state: Option<&str>) -
     let mut text = Quoted::with_capacity(prompt.inner().len() + 512);
     text.push(notice);
     if let Some(step) = &answer.step {
-        for part in ["Step `", step.id, "`: ", &step.title, "\n\n"] {
+        for part in ["Step ", step.id, ": ", &step.title, "\n\n"] {
             text.push(part);
         }
     }

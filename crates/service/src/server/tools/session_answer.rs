@@ -110,7 +110,7 @@ impl<'a> Answer<'a> {
         match (&self.waiting, step) {
             (Some(waiting), _) => text.push_str(waiting),
             (None, Some(step)) => {
-                for part in ["Step `", step.id, "`: ", &step.title, "\n\n"] {
+                for part in ["Step ", step.id, ": ", &step.title, "\n\n"] {
                     text.push_str(part);
                 }
                 text.push_str(&guidance.prompt);
@@ -129,9 +129,9 @@ impl<'a> Answer<'a> {
     pub(crate) fn next_call(&self) -> String {
         let Self { session, view: View { revision, step, has_reports, .. }, .. } = self;
         let (id, step) = (&session.id, step.as_ref().map(|step| step.id).unwrap_or_default());
-        let context = if *has_reports { ", context" } else { "" };
+        let context = if *has_reports { " context={…}" } else { "" };
         format!(
-            "Then call {}: sessionId `{id}`, revision {revision}, stepId `{step}`, output{context}.",
+            "Next: {} sessionId={id} revision={revision} stepId={step} output=…{context}",
             advance::NAME
         )
     }
@@ -211,7 +211,7 @@ fn ask_user(who: &Who, session: &Session, waiting: &Waiting<'_>) -> String {
     let shown = if waiting.loops.is_empty() { "the output" } else { "what was done so far" };
     let how = how_it_is_decided(who, session, shown);
     format!(
-        "{} {how} Once it is decided, call {}: sessionId `{}`.",
+        "{} {how} Once it is decided: {} sessionId={}",
         waiting.text(),
         status::NAME,
         session.id

@@ -25,7 +25,7 @@ fn what_was_accepted_is_there_after_a_kill() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
 
     A person has to confirm the output of `agree`:
 

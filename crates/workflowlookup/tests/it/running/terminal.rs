@@ -51,7 +51,7 @@ fn a_walk_at_a_terminal() {
     as it is
     ```
 
-    Your output will be checked for:
+    Checks:
     - Name the mess
 
     Report in `context` what later steps use:
@@ -71,7 +71,7 @@ fn a_walk_at_a_terminal() {
 
     Say what goes.
 
-    A person confirms the result before the session goes on.
+    A person confirms the result.
 
     . hand in · :e editor · :f file · :set variable · :q leave ·
     :? help
