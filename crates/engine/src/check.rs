@@ -13,7 +13,7 @@ use crate::compiled::Compiled;
 use crate::criteria::{self, Output, Unusable};
 use crate::decide::check_bytes;
 use crate::guidance::applies;
-use crate::loops::{LoopState, body};
+use crate::loops::LoopState;
 use crate::refusal::Refusal;
 use crate::reports::check_session_names;
 
@@ -396,7 +396,7 @@ fn way_down<'a>(
             continue;
         }
         way.push(outer);
-        let inner = body(workflow, outer);
+        let inner = workflow.body(outer);
         let is_here = inner.iter().any(|step| step.id() == wanted);
         if is_here || way_down(workflow, inner, wanted, state, way, tried) {
             return true;

@@ -3,12 +3,12 @@
 //! done in the state that goes with it, so an agent that returns what it was given moves on, and
 //! one that asks again with what it had before gets the same step again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use budget::{Budget, Exhausted};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
-use workflow::definition::{Body, Count, Loop, LoopKind, LoopStep, Step, index_name, item_name};
+use workflow::definition::{Count, Loop, LoopKind, LoopStep, Step, index_name, item_name};
 use workflow::{Context, Variables, Workflow};
 
 use crate::refusal::Refusal;
@@ -98,7 +98,7 @@ impl LoopState {
     pub(crate) fn forget(&mut self, workflow: &Workflow, steps: &[Step]) -> usize {
         let mut looked_at = 0;
         if !self.loops.is_empty() {
-            each_inside(workflow, steps, &mut |step| {
+            workflow.each_inside(steps, &mut |step| {
                 looked_at += 1;
                 self.loops.remove(step.id());
             });
@@ -121,7 +121,7 @@ impl LoopState {
         if let Step::Loop(step) = step
             && dropped.is_some_and(|progress| !progress.ended)
         {
-            self.forget(workflow, body(workflow, step));
+            self.forget(workflow, workflow.body(step));
         }
     }
 }
@@ -144,7 +144,7 @@ impl LoopProgress {
         budget: &Budget,
     ) -> Result<(), Refusal> {
         self.check(step)?;
-        let (id, inner) = (&step.id, body(workflow, step));
+        let (id, inner) = (&step.id, workflow.body(step));
         let compared = self.done.len().saturating_mul(inner.len()) as u64;
         budget.spend(compared).map_err(in_progress(id))?;
         let is_strange = |done: &&String| !inner.iter().any(|step| step.id() == **done);
@@ -248,10 +248,12 @@ impl LoopProgress {
     }
 
     /// Whether the loop wants another iteration, its bound aside. A condition may look at the number
-    /// of the iteration that would begin.
+    /// of the iteration that would begin. Before the first one it does not see the loop's results.
     pub(crate) fn wants_more<'a>(
         &self,
+        workflow: &'a Workflow,
         step: &'a LoopStep,
+        enclosing: Option<&'a LoopStep>,
         variables: &mut Variables<'a, '_>,
     ) -> Result<bool, Refusal> {
         let settings = &step.r#loop;
@@ -264,6 +266,14 @@ impl LoopProgress {
             }
         };
         let depth = variables.depth();
+        if self.iteration == 0 {
+            let results = workflow.loop_results(step, enclosing, variables.budget());
+            for name in results.map_err(in_progress(&step.id))? {
+                if !variables.is_bound(name) {
+                    variables.hide(name);
+                }
+            }
+        }
         variables.bind(settings.iteration_var(), upcoming.into());
         let holds = condition.holds(variables);
         variables.unbind(depth);
@@ -316,36 +326,4 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 fn whole_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
     value.map(|value| whole(value).map_err(de::Error::custom)).transpose()
-}
-
-/// The steps of a loop's body, wherever they are written.
-pub(crate) fn body<'a>(workflow: &'a Workflow, step: &'a LoopStep) -> &'a [Step] {
-    match &step.body {
-        Body::Steps(steps) => steps,
-        Body::Named(id) => {
-            let named = workflow.steps.iter().find(|step| step.id() == &**id);
-            named.map(std::slice::from_ref).unwrap_or_default()
-        }
-    }
-}
-
-/// Every step that runs inside these, and they themselves, each once: loops can share a body, and the
-/// ways down to it can be too many to go.
-pub(crate) fn each_inside<'a>(
-    workflow: &'a Workflow,
-    steps: &'a [Step],
-    visit: &mut dyn FnMut(&'a Step),
-) {
-    let mut seen = HashSet::new();
-    let mut open: Vec<&[Step]> = vec![steps];
-    while let Some(steps) = open.pop() {
-        for step in steps {
-            if seen.insert(step.id()) {
-                visit(step);
-                if let Step::Loop(inner) = step {
-                    open.push(body(workflow, inner));
-                }
-            }
-        }
-    }
 }

@@ -11,11 +11,11 @@ use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::limits::LOOP_LEVELS_MAX;
 use workflow::template::fill;
-use workflow::{Condition, Context, Variables, Workflow};
+use workflow::{Condition, Context, DottedKeys, Variables, Workflow};
 
 use crate::decide::check_bytes;
 use crate::guidance::{Guidance, Opening, compose};
-use crate::loops::{Lacking, LoopProgress, LoopState, body, each_inside, in_progress};
+use crate::loops::{Lacking, LoopProgress, LoopState, in_progress};
 use crate::refusal::Refusal;
 use crate::reports::check_session_names;
 use crate::rules::Rules;
@@ -92,6 +92,13 @@ impl Keeper {
     pub(crate) fn decides_loop_gate_late(self) -> bool {
         matches!(self, Self::Session(rules) if !rules.decides_loop_gate_first())
     }
+
+    fn dotted_keys(self) -> DottedKeys {
+        match self {
+            Self::Session(rules) => rules.dotted_keys(),
+            Self::Agent => DottedKeys::default(),
+        }
+    }
 }
 
 /// The step that comes next, from where the loops stand.
@@ -108,7 +115,7 @@ pub(crate) fn find<'a, 'b>(
         workflow,
         completed,
         state,
-        variables: Variables::new(context, budget),
+        variables: Variables::new(context, budget).with_dotted_keys(keeper.dotted_keys()),
         running: Vec::new(),
         notes: Vec::new(),
         idle: 0,
@@ -342,7 +349,7 @@ impl<'a> Search<'a, '_, '_> {
             return Err(Refusal::BadState { details });
         }
         let settings = &step.r#loop;
-        let body = body(self.workflow, step);
+        let body = self.workflow.body(step);
         let (mut begins, mut confirms) = (false, false);
         let progress = match self.state.loops.remove(&*step.id) {
             Some(progress) if progress.ended => {
@@ -391,7 +398,8 @@ impl<'a> Search<'a, '_, '_> {
             if self.idle > IDLE_ITERATIONS_MAX && (is_new || is_inner_start) {
                 break End::Idle;
             }
-            if !progress.wants_more(step, &mut self.variables)? {
+            let enclosing = self.running.last().map(|running| running.step);
+            if !progress.wants_more(self.workflow, step, enclosing, &mut self.variables)? {
                 break End::Finished;
             }
             if progress.iteration >= settings.max_iterations {
@@ -432,7 +440,7 @@ impl<'a> Search<'a, '_, '_> {
             return Ok(());
         }
         let mut reported = Vec::new();
-        each_inside(self.workflow, body, &mut |inner| {
+        self.workflow.each_inside(body, &mut |inner| {
             reported.extend(Some(inner.id()).filter(|id| self.completed.contains(id)));
         });
         if reported.is_empty() {
@@ -460,8 +468,8 @@ impl<'a> Search<'a, '_, '_> {
                 return;
             };
             if self.completed.contains(&other.id) || self.state.loops.contains_key(&*other.id) {
-                let body = body(self.workflow, other);
-                each_inside(self.workflow, body, &mut |inner| ran |= inner.id() == id);
+                let body = self.workflow.body(other);
+                self.workflow.each_inside(body, &mut |inner| ran |= inner.id() == id);
             }
         });
         ran

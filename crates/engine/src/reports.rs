@@ -1,9 +1,11 @@
 //! Reported variables: a submission carries what its step must report, and a declared variable has a value that
 //! its declaration accepts. Near misses get the exact correction.
 
+use std::collections::HashSet;
+
 use budget::Budget;
 use serde_json::{Value, json};
-use workflow::definition::{Declaration, PlainStep, ReportedVariable, ValueType};
+use workflow::definition::{Declaration, PlainStep, ReportedVariable, Step, ValueType};
 use workflow::derived::{DerivedKind, DerivedVariable};
 use workflow::nearest::nearest;
 use workflow::{Context, Workflow};
@@ -52,13 +54,23 @@ impl Checker {
             }
         }
         if !workflow.variables.is_empty() {
-            let dotted =
-                context.keys().filter_map(|key| key.split_once('.').map(|parts| (key, parts)));
-            let inside = dotted.filter(|(_, (head, _))| workflow.variables.get(head).is_some());
+            let dotted: Vec<(&String, &str)> = context
+                .keys()
+                .filter_map(|key| key.split_once('.').map(|(head, _)| (key, head)))
+                .collect();
+            let bound = if dotted.is_empty() { HashSet::new() } else { bound_names(workflow) };
+            let inside = dotted.into_iter().filter_map(|(key, head)| {
+                let is_declared = workflow.variables.get(head).is_some();
+                if is_declared {
+                    Some(format!("`{key}` cannot be set by itself: set all of `{head}`"))
+                } else {
+                    bound.contains(head).then(|| {
+                        format!("`{key}` cannot be set: `{head}` is the variable of a loop")
+                    })
+                }
+            });
             let room = ISSUES_MAX - issues.len();
-            issues.extend(inside.take(room).map(|(key, (head, _))| {
-                format!("`{key}` cannot be set by itself: set all of `{head}`")
-            }));
+            issues.extend(inside.take(room));
         }
         Ok(issues)
     }
@@ -147,6 +159,17 @@ impl Checker {
             None => format!("{issue}, not {}", quoted(value)),
         }))
     }
+}
+
+/// The names that loops bind.
+fn bound_names(workflow: &Workflow) -> HashSet<&str> {
+    let mut names = HashSet::new();
+    workflow.each_step(&mut |step| {
+        if let Step::Loop(step) = step {
+            names.extend(step.r#loop.variables());
+        }
+    });
+    names
 }
 
 /// Values that may be meant by one that does not fit.

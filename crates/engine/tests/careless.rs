@@ -321,6 +321,60 @@ fn forgotten_and_misspelt_reports_are_returned_at_every_step() {
     }
 }
 
+/// An agent that says at the start, and with every step, what later steps are to report first: its path is that of
+/// the honest one.
+#[test]
+fn early_reports_change_no_path() {
+    let (workflows, samples, checker) = (workflows(), samples(), Checker::default());
+    for case in cases() {
+        let workflow = named(&workflows, case.workflow);
+        let samples = &samples[case.workflow];
+        let honest = walk(workflow, &checker, Agent::new(samples, &case.values), &Context::new());
+        let early = early_reports(workflow, samples, &case.values);
+        let hasty = walk(workflow, &checker, Agent::new(samples, &case.values), &early);
+        assert_eq!(hasty, honest, "{} with {:?} and early {early:?}", workflow.id, case.values);
+    }
+}
+
+/// The steps of a walk, and whether a person was asked at each.
+fn walk<'w>(
+    workflow: &'w Workflow,
+    checker: &'w Checker,
+    mut agent: Agent<'_>,
+    early: &Context,
+) -> Vec<(&'w str, bool)> {
+    let mut session = Session::start_with(workflow, checker, early.clone());
+    let (mut steps, mut early) = (Vec::new(), early.clone());
+    while let Some(step) = session.step() {
+        // What was asked for is no longer early: to change it later is to say that it has changed.
+        early.retain(|name, _| !step.reports.iter().any(|report| *report.name == **name));
+        let asks = agent.work_beside(&mut session, &early);
+        steps.push((&*step.id, asks));
+    }
+    steps
+}
+
+/// For each variable that steps must report, the last value that an honest agent reports.
+fn early_reports(workflow: &Workflow, samples: &Value, values: &Context) -> Context {
+    let mut early = Context::new();
+    for step in plain_steps(workflow) {
+        for report in step.reports.iter().filter(|report| !report.is_optional) {
+            let name = &*report.name;
+            let given = values.get(name).and_then(|list| list.as_array()?.last());
+            let contexts = samples[&*step.id].as_array().into_iter().flatten();
+            let sample = contexts.filter_map(|sample| sample["context"].get(name)).next_back();
+            let last = given.or(sample).filter(|value| !value.is_null());
+            early.extend(last.map(|value| (name.to_owned(), value.clone())));
+        }
+    }
+    let is_optional = |name: &str| {
+        let mut reports = plain_steps(workflow).into_iter().flat_map(|step| &step.reports);
+        reports.any(|report| report.is_optional && &*report.name == name)
+    };
+    early.retain(|name, _| !is_optional(name));
+    early
+}
+
 #[test]
 fn sessions_do_not_start_with_misspelt_values() {
     let checker = Checker::default();

@@ -16,6 +16,7 @@ use crate::shape::choose;
 mod declaration;
 mod derived;
 mod looping;
+mod results;
 
 pub use declaration::{Declaration, Declarations, RESERVED_NAMES, ReportedVariable, ValueType};
 pub(crate) use derived::Derived;

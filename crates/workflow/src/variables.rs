@@ -16,14 +16,31 @@ pub type Context = Map<String, Value>;
 #[derive(Debug, Clone)]
 pub struct Variables<'a, 'b> {
     context: &'a Context,
-    bound: Vec<(&'a str, Value)>,
+    /// Names with their values, innermost last; none for a hidden variable.
+    bound: Vec<(&'a str, Option<Value>)>,
+    dotted_keys: DottedKeys,
     outputs: Option<OutputSource<'b>>,
     budget: &'b Budget,
 }
 
+/// Whether a key of the context with a dot, such as `file.name`, hides the variable of a loop, such as `file`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DottedKeys {
+    #[default]
+    Outside,
+    /// As in sessions that started before such keys were kept out of loops.
+    HideBindings,
+}
+
 impl<'a, 'b> Variables<'a, 'b> {
     pub fn new(context: &'a Context, budget: &'b Budget) -> Self {
-        Self { context, bound: Vec::new(), outputs: None, budget }
+        let dotted_keys = DottedKeys::default();
+        Self { context, bound: Vec::new(), dotted_keys, outputs: None, budget }
+    }
+
+    pub fn with_dotted_keys(mut self, dotted_keys: DottedKeys) -> Self {
+        self.dotted_keys = dotted_keys;
+        self
     }
 
     /// Adds the outputs of earlier steps, which templates can refer to.
@@ -43,7 +60,17 @@ impl<'a, 'b> Variables<'a, 'b> {
 
     /// Binds a loop's variable. A later binding hides an earlier one of the same name.
     pub fn bind(&mut self, name: &'a str, value: Value) {
-        self.bound.push((name, value));
+        self.bound.push((name, Some(value)));
+    }
+
+    /// Makes a variable absent, whatever the context has.
+    pub fn hide(&mut self, name: &'a str) {
+        self.bound.push((name, None));
+    }
+
+    /// Whether a loop has bound this name.
+    pub fn is_bound(&self, name: &str) -> bool {
+        self.bound.iter().any(|(bound, _)| *bound == name)
     }
 
     /// How many names are bound, to be handed to [`Variables::unbind`] when a loop's body is left.
@@ -56,13 +83,17 @@ impl<'a, 'b> Variables<'a, 'b> {
     }
 
     /// The value of `name`: the exact key first, then a dotted path. A path goes through objects by
-    /// key and lists by index, and may end in `length` for a list or a text.
+    /// key and lists by index, and may end in `length` for a list or a text. What is inside the
+    /// variable of a loop is not looked for in the context.
     pub fn get(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Exhausted> {
         self.budget.spend_scan(name.len() + self.bound.len())?;
-        if let Some(value) = self.exact(name) {
+        let path = name.split_once('.');
+        let is_inside_binding = self.dotted_keys == DottedKeys::Outside
+            && path.is_some_and(|(head, _)| self.is_bound(head));
+        if !is_inside_binding && let Some(value) = self.exact(name) {
             return Ok(Some(Cow::Borrowed(value)));
         }
-        let Some((head, path)) = name.split_once('.') else { return Ok(None) };
+        let Some((head, path)) = path else { return Ok(None) };
         match self.exact(head) {
             Some(value) => follow(value, path, self.budget),
             None => Ok(None),
@@ -70,8 +101,10 @@ impl<'a, 'b> Variables<'a, 'b> {
     }
 
     fn exact(&self, name: &str) -> Option<&Value> {
-        let bound = self.bound.iter().rev().find(|(bound, _)| *bound == name);
-        bound.map(|(_, value)| value).or_else(|| self.context.get(name))
+        match self.bound.iter().rev().find(|(bound, _)| *bound == name) {
+            Some((_, value)) => value.as_ref(),
+            None => self.context.get(name),
+        }
     }
 }
 
@@ -217,6 +250,32 @@ mod tests {
         assert_eq!(variables.get("item.name").unwrap().as_deref(), Some(&json!("inner")));
         variables.unbind(depth);
         assert_eq!(variables.get("item").unwrap().as_deref(), Some(&json!("outer")));
+    }
+
+    #[test]
+    fn dotted_key_does_not_reach_into_a_binding() {
+        let context = context(json!({"file.risky": false, "file": {"risky": false}, "a.b": 1}));
+        let budget = Budget::for_call();
+        let mut variables = Variables::new(&context, &budget);
+        assert_eq!(variables.get("file.risky").unwrap().as_deref(), Some(&json!(false)));
+        variables.bind("file", json!({"risky": true}));
+        assert_eq!(variables.get("file.risky").unwrap().as_deref(), Some(&json!(true)));
+        assert_eq!(variables.get("file.name"), Ok(None));
+        assert_eq!(variables.get("a.b").unwrap().as_deref(), Some(&json!(1)));
+        let before = variables.with_dotted_keys(DottedKeys::HideBindings);
+        assert_eq!(before.get("file.risky").unwrap().as_deref(), Some(&json!(false)));
+    }
+
+    #[test]
+    fn hidden_variable_is_absent() {
+        let context = context(json!({"ok": true}));
+        let budget = Budget::for_call();
+        let mut variables = Variables::new(&context, &budget);
+        let depth = variables.depth();
+        variables.hide("ok");
+        assert_eq!(variables.get("ok"), Ok(None));
+        variables.unbind(depth);
+        assert_eq!(variables.get("ok").unwrap().as_deref(), Some(&json!(true)));
     }
 
     #[test]

@@ -55,7 +55,14 @@ impl<'a> Agent<'a> {
 
     /// Does the current step. Returns whether a person was asked.
     pub(crate) fn work(&mut self, session: &mut Session<'_>) -> bool {
-        let (output, context) = self.plan(session);
+        self.work_beside(session, &Context::new())
+    }
+
+    /// The same, and reports more than its step asks for.
+    pub(crate) fn work_beside(&mut self, session: &mut Session<'_>, more: &Context) -> bool {
+        let (output, reported) = self.plan(session);
+        let mut context = more.clone();
+        context.extend(reported);
         for report in &session.step().unwrap().reports {
             *self.reported.entry(report.name.to_string()).or_default() += 1;
         }
@@ -93,7 +100,15 @@ pub(crate) fn start(
 
 impl<'w> Session<'w> {
     pub(crate) fn start(workflow: &'w Workflow, checker: &'w Checker) -> Self {
-        let state = start(workflow, checker, Context::new()).unwrap();
+        Self::start_with(workflow, checker, Context::new())
+    }
+
+    pub(crate) fn start_with(
+        workflow: &'w Workflow,
+        checker: &'w Checker,
+        context: Context,
+    ) -> Self {
+        let state = start(workflow, checker, context).unwrap();
         Self { workflow, checker, state, passed: 0 }
     }
 

@@ -121,7 +121,7 @@ codes! {
     ImpossibleValue "W054" Error "a value that the variable cannot have"
         "A condition compares a declared variable with a value that its declaration excludes, or a loop needs a list or a number and the variable is declared as something else. The comparison would never hold."
     GateMayVanish "W055" Error "a gate that may disappear"
-        "Whether a person is asked depends on a variable that no earlier step must report: where it is missing, the condition does not hold and nobody is asked. List it in the `reports` of an earlier step that always runs, without `?`. A report of a conditional step counts only if that step runs whenever the gate does; one inside a loop that may run zero times does not count behind it."
+        "Whether a person is asked depends on a variable that no earlier step must report: where it is missing, the condition does not hold and nobody is asked. List it in the `reports` of an earlier step that always runs, without `?`. A report of a conditional step counts only if that step runs whenever the gate does; one inside a loop that may run zero times does not count behind it. A `while` or `until` loop begins without what only its own steps report. A path such as `release.kind` needs a `schema` with every part in `required`."
     UnreportedGate "W056" Warning "a gate that depends on an undeclared variable"
         "Whether a person is asked depends on a variable that nothing makes the agent report: where it is missing, the condition does not hold and nobody is asked. Declare it in `variables`, and list it in the `reports` of an earlier step."
     BadDeclaration "W057" Error "a declaration that cannot be used"

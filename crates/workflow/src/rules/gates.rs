@@ -4,10 +4,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use budget::Budget;
+use serde_json::Value;
+
 use super::Report;
 use super::assignment::{Guarantees, head, is_set_behind, without};
 use crate::condition::Condition;
-use crate::definition::{Confirmation, Count, LoopKind, LoopStep, Step, Workflow};
+use crate::definition::{
+    Confirmation, Count, Declaration, LoopKind, LoopStep, Step, ValueType, Workflow, item_name,
+};
 use crate::finding::Code;
 use crate::limits::LOOP_LEVELS_MAX;
 use crate::pointer::Pointer;
@@ -34,7 +39,7 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
         tops,
         known: Guarantees::default(),
         bound: Vec::new(),
-        depth: 0,
+        enclosing: Vec::new(),
         named_left: NAMED_BODIES_MAX,
         told: HashSet::new(),
     };
@@ -86,9 +91,10 @@ struct Walk<'w, 'r> {
     tops: HashMap<&'w str, usize>,
     /// The required reports of the steps before this one.
     known: Guarantees<'w>,
-    /// Bound by the loops around.
-    bound: Vec<&'w str>,
-    depth: usize,
+    /// Bound by the loops around, with the list whose items a variable stands for.
+    bound: Vec<(&'w str, Option<&'w str>)>,
+    /// The loops around, outermost first.
+    enclosing: Vec<&'w LoopStep>,
     named_left: usize,
     /// The places and variables that are reported already: a body can run in several loops.
     told: HashSet<(String, &'w str)>,
@@ -97,7 +103,7 @@ struct Walk<'w, 'r> {
 impl<'w> Walk<'w, '_> {
     fn step(&mut self, step: &'w Step, pointer: &Pointer<'_>) {
         // What leads back to itself is another rule's finding.
-        if self.depth > LOOP_LEVELS_MAX {
+        if self.enclosing.len() > LOOP_LEVELS_MAX {
             return;
         }
         let run = step.run_condition();
@@ -137,8 +143,8 @@ impl<'w> Walk<'w, '_> {
             self.require_loop(step, outer, pointer);
         }
         let bound = self.bound.len();
-        self.bound.extend(outer.r#loop.variables());
-        self.depth += 1;
+        self.bound.extend(outer.r#loop.variables().map(|name| (name, items_of(outer, name))));
+        self.enclosing.push(outer);
         let list = pointer.key("body");
         for (index, inner) in step.inline_body().iter().enumerate() {
             self.step(inner, &list.index(index));
@@ -149,7 +155,7 @@ impl<'w> Walk<'w, '_> {
             self.named_left -= 1;
             self.step(&self.workflow.steps[index], &Pointer::Root.key("steps").index(index));
         }
-        self.depth -= 1;
+        self.enclosing.pop();
         self.bound.truncate(bound);
     }
 
@@ -159,14 +165,22 @@ impl<'w> Walk<'w, '_> {
         match &outer.r#loop.kind {
             LoopKind::While { condition } => {
                 let at = settings.key("condition");
-                self.require(step, condition, step.run_condition(), &at);
+                let results = self.results(outer);
+                // Without its results it may end before its first iteration.
+                self.require_start(step, &results, &at, |name| without(condition, name).can_fail());
+                let is_result = |name: &str| results.contains(&head(name));
+                self.require_all(step, condition, step.run_condition(), &at, &is_result);
             }
             // It runs if its condition does not hold, so usually also if a variable is missing.
             LoopKind::Until { condition } => {
-                let mut names = heads(condition);
-                names.retain(|name| without(condition, name).can_hold());
+                let at = settings.key("condition");
+                let results = self.results(outer);
+                let may_end = |name: &str| without(condition, name).can_hold();
+                self.require_start(step, &results, &at, may_end);
+                let mut names = paths(condition);
+                names.retain(|name| !results.contains(&head(name)) && may_end(head(name)));
                 for name in names {
-                    self.require_name(step, name, &settings.key("condition"));
+                    self.require_name(step, name, &at);
                 }
             }
             LoopKind::For { count: Count::Variable(name) } => {
@@ -179,6 +193,34 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
+    /// The variables that a loop with declared variables begins without.
+    fn results(&self, outer: &'w LoopStep) -> Vec<&'w str> {
+        let enclosing = self.enclosing.last().copied();
+        // What cannot be found out here cannot be run either.
+        let results = self.workflow.loop_results(outer, enclosing, &Budget::for_call());
+        results.unwrap_or_default()
+    }
+
+    /// Requires that a loop has an iteration although it begins without its results.
+    fn require_start(
+        &mut self,
+        step: &'w Step,
+        results: &[&'w str],
+        at: &Pointer<'_>,
+        may_end: impl Fn(&str) -> bool,
+    ) {
+        for name in results.iter().copied().filter(|name| may_end(name)) {
+            let id = step.id();
+            let message = format!(
+                "the gate of `{id}` may disappear: the loop begins without `{name}`, which no step before it in its list reports"
+            );
+            let hint = format!(
+                "list `{name}` in the `reports` of a step that stands before the loop, in the same list"
+            );
+            self.add(Code::GateMayVanish, name, at, message, hint);
+        }
+    }
+
     /// Requires that every variable of a condition was reported, where `given` holds.
     fn require(
         &mut self,
@@ -187,7 +229,19 @@ impl<'w> Walk<'w, '_> {
         given: Option<&Condition>,
         at: &Pointer<'_>,
     ) {
-        for name in heads(condition) {
+        self.require_all(step, condition, given, at, &|_| false);
+    }
+
+    /// The same, but for some variables.
+    fn require_all(
+        &mut self,
+        step: &'w Step,
+        condition: &'w Condition,
+        given: Option<&Condition>,
+        at: &Pointer<'_>,
+        is_exempt: &dyn Fn(&str) -> bool,
+    ) {
+        for name in paths(condition).into_iter().filter(|name| !is_exempt(name)) {
             let given: Vec<&Condition> = given.into_iter().chain([condition]).collect();
             self.require_under(step, name, &given, at);
         }
@@ -195,17 +249,25 @@ impl<'w> Walk<'w, '_> {
 
     fn require_name(&mut self, step: &'w Step, name: &'w str, at: &Pointer<'_>) {
         let given: Vec<&Condition> = step.run_condition().into_iter().collect();
-        self.require_under(step, head(name), &given, at);
+        self.require_under(step, name, &given, at);
     }
 
+    /// Requires that a variable was reported, and that its declaration has the rest of a dotted path.
     fn require_under(
         &mut self,
         step: &'w Step,
-        name: &'w str,
+        path: &'w str,
         given: &[&Condition],
         at: &Pointer<'_>,
     ) {
-        if name.is_empty() || self.bound.contains(&name) {
+        let name = head(path);
+        if name.is_empty() {
+            return;
+        }
+        if let Some((_, list)) = self.bound.iter().rev().find(|(bound, _)| *bound == name) {
+            if let Some(list) = list {
+                self.require_path(step, path, list, at);
+            }
             return;
         }
         let (declared, id) = (&self.workflow.variables, step.id());
@@ -219,8 +281,11 @@ impl<'w> Walk<'w, '_> {
             return self.add(Code::UnreportedGate, name, at, message, hint);
         }
         // An undeclared variable is another rule's finding.
-        if declared.get(name).is_none() || self.is_reported(name, given) {
+        if declared.get(name).is_none() {
             return;
+        }
+        if self.is_reported(name, given) {
+            return self.require_path(step, path, name, at);
         }
         let message = format!(
             "the gate of `{id}` may disappear: `{name}` is reported {}",
@@ -233,10 +298,37 @@ impl<'w> Walk<'w, '_> {
         self.add(Code::GateMayVanish, name, at, message, hint);
     }
 
+    /// Requires that the declaration of a variable, or of the list that holds it, has a dotted path in every value.
+    fn require_path(
+        &mut self,
+        step: &'w Step,
+        path: &'w str,
+        variable: &'w str,
+        at: &Pointer<'_>,
+    ) {
+        let Some((name, rest)) = path.split_once('.') else { return };
+        let Some(declaration) = self.workflow.variables.get(head(variable)) else { return };
+        // An item of a list inside a variable: where in its schema, is a rare question with a safe answer.
+        let is_item = name != variable;
+        if !variable.contains('.') && has_path(declaration, is_item, rest) {
+            return;
+        }
+        let id = step.id();
+        let message = format!(
+            "the gate of `{id}` may disappear: the declaration of `{variable}` does not require `{path}`"
+        );
+        let hint = format!(
+            "declare `{variable}` by a `schema` that has `{rest}` in `required`{}",
+            if is_item { " of its `items`" } else { "" }
+        );
+        self.add(Code::GateMayVanish, path, at, message, hint);
+    }
+
     fn is_reported(&self, name: &str, given: &[&Condition]) -> bool {
         // What the variable itself decides says nothing about whether it is there, and what a loop
         // binds says nothing about the context.
-        let is_ignored = |var: &str| var == name || self.bound.contains(&var);
+        let is_ignored =
+            |var: &str| var == name || self.bound.iter().any(|(bound, _)| *bound == var);
         self.known.imply(name, given, &is_ignored)
     }
 
@@ -247,10 +339,56 @@ impl<'w> Walk<'w, '_> {
     }
 }
 
-/// The variables of a condition, each once.
-fn heads(condition: &Condition) -> Vec<&str> {
+/// The variables of a condition as they are written, each once.
+fn paths(condition: &Condition) -> Vec<&str> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
-    condition.each_variable(&mut |name| names.push(head(name)));
+    condition.each_variable(&mut |name| names.push(name));
     names.retain(|name| seen.insert(*name));
     names
+}
+
+/// The list that a `forEach` loop goes through, for the variable that holds an item.
+fn items_of<'w>(outer: &'w LoopStep, name: &str) -> Option<&'w str> {
+    match &outer.r#loop.kind {
+        LoopKind::ForEach { items, item_var, .. } if item_name(item_var) == name => Some(items),
+        _ => None,
+    }
+}
+
+/// How many references of a schema are followed for one part of a path.
+const REFERENCES_MAX: usize = 8;
+
+/// Whether every value of a declaration, or every item of it, has something at a dotted path.
+fn has_path(declaration: &Declaration, is_item: bool, path: &str) -> bool {
+    let of = if is_item { declaration.items } else { declaration.r#type };
+    if path == "length" && matches!(of, Some(ValueType::List | ValueType::String)) {
+        return true;
+    }
+    let Some(schema) = &declaration.schema else { return false };
+    let Ok(root) = serde_json::from_str::<Value>(schema.text()) else { return false };
+    let item = if is_item { &root["items"] } else { &root };
+    requires_path(&root, item, path)
+}
+
+fn requires_path<'v>(root: &'v Value, mut schema: &'v Value, path: &str) -> bool {
+    let mut parts = path.split('.').peekable();
+    while let Some(part) = parts.next() {
+        for _ in 0..REFERENCES_MAX {
+            let Some(reference) = schema["$ref"].as_str() else { break };
+            let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+            let Some(target) = target else { return false };
+            schema = target;
+        }
+        let names = |of: &[&str]| schema["type"].as_str().is_some_and(|name| of.contains(&name));
+        if part == "length" && parts.peek().is_none() && names(&["array", "string"]) {
+            return true;
+        }
+        let required = schema["required"].as_array();
+        let is_required = required.is_some_and(|all| all.iter().any(|name| name == part));
+        if !names(&["object"]) || !is_required {
+            return false;
+        }
+        schema = &schema["properties"][part];
+    }
+    true
 }
