@@ -23,7 +23,9 @@ mod stored;
 pub use beginning::{NewIds, Start};
 pub use history::{Finished, Summary, Verification};
 pub use import::{Importer, Mismatch};
-pub use outputs::{Attempt, AttemptOutcome, AttemptQuery, SessionOutputs};
+pub use outputs::{
+    Attempt, AttemptLookup, AttemptOutcome, AttemptQuery, SessionOutputs, UnavailableOutput,
+};
 use stored::{damaged, head, json, new_event, verdict};
 
 /// How often we look again when somebody else was first.

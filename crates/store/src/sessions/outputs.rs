@@ -1,5 +1,6 @@
 //! Outputs of earlier steps, read back from the log: for texts that refer to them, and whole for an agent that has
-//! lost its context. Only what counts is found: what a rewind has superseded is not.
+//! lost its context. Only what counts is found: what a rewind has superseded is not. A copy reads on in the log of its
+//! original; when that log is not in the store, the copy's own outputs are all that is left.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -11,7 +12,6 @@ use workflow::template::Outputs;
 
 use super::stored::{RETURNED, damaged, read_decisive, read_event};
 use super::{Error, Session, Sessions};
-use crate::error::Error as StoreError;
 use crate::model::{EventPage, Order, Version};
 
 /// How many sessions an output is looked for in: the session, and those that it was copied from.
@@ -23,6 +23,30 @@ pub struct SessionOutputs<'s> {
     session: &'s Session,
     found: RefCell<HashMap<String, Option<Arc<str>>>>,
     error: Cell<Option<Error>>,
+}
+
+/// Why an output of an original cannot be read by its copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnavailableOutput {
+    #[error("its original session was removed")]
+    OriginalRemoved,
+    /// Even if the store has a session of that name: a file may name any session as the original.
+    #[error("the session was imported without its original")]
+    OriginalNotImported,
+    /// The log has nothing at the recorded place, or the original is more than [`COPIES_MAX`] copies away.
+    #[error("no record of it was found")]
+    NotRecorded,
+}
+
+/// The result of looking for an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptLookup {
+    Found(Attempt),
+    /// The logs have no such attempt.
+    Missing {
+        /// Why the log of an original was not searched, if there is one that was not.
+        earlier: Option<UnavailableOutput>,
+    },
 }
 
 /// One submission for a step.
@@ -74,12 +98,21 @@ pub struct AttemptQuery {
 /// Where a submission is in the log.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// An index into the sessions that were read.
+    /// An index into [`Lineage::logs`].
     session: usize,
     version: Version,
     iteration: u32,
     attempt: u32,
     outcome: AttemptOutcome,
+}
+
+/// The logs that hold the outputs of a session.
+#[derive(Debug)]
+struct Lineage {
+    /// Those that it was copied from, oldest first, and its own. Each up to the version that counts.
+    logs: Vec<(String, Version)>,
+    /// Why there are no logs before the first one, if there should be.
+    missing: Option<UnavailableOutput>,
 }
 
 impl Sessions {
@@ -88,17 +121,24 @@ impl Sessions {
         SessionOutputs { sessions: self, session, found, error }
     }
 
-    /// A submission for a step; none if there is no such one.
+    /// Looks for a submission for a step.
     pub fn attempt(
         &self,
         session: &Session,
         step: &str,
         query: AttemptQuery,
-    ) -> Result<Option<Attempt>, Error> {
-        let chain = self.chain(session)?;
+    ) -> Result<AttemptLookup, Error> {
+        let Lineage { logs, missing: mut earlier } = self.lineage(session)?;
         let mut entries: Vec<Entry> = Vec::new();
-        for (index, (id, to)) in chain.iter().enumerate() {
-            self.collect_attempts(index, id, *to, step, &mut entries)?;
+        for (index, (id, to)) in logs.iter().enumerate() {
+            match self.collect_attempts(index, id, *to, step, &mut entries) {
+                // It was removed just now, and so nothing before it counts any more.
+                Err(Error::NotFound) if *id != session.id => {
+                    entries.clear();
+                    earlier = Some(UnavailableOutput::OriginalRemoved);
+                }
+                collected => collected?,
+            }
         }
         let iterations = entries.last().map_or(0, |entry| entry.iteration);
         let wanted = query.iteration.or(query.attempt.map(|_| iterations));
@@ -111,11 +151,18 @@ impl Sessions {
                 .or_else(|| candidates().next()),
         };
         let Some(&Entry { session: index, version, iteration, attempt, outcome }) = chosen else {
-            return Ok(None);
+            return Ok(AttemptLookup::Missing { earlier });
         };
         let of_iteration = entries.iter().filter(|entry| entry.iteration == iteration);
         let attempts = of_iteration.map(|entry| entry.attempt).max().unwrap_or(attempt);
-        let (event, time) = self.event_at(&chain[index].0, version)?;
+        let id = &logs[index].0;
+        let (event, time) = match self.event_at(id, version) {
+            Err(Error::NotFound) if *id != session.id => {
+                let earlier = Some(UnavailableOutput::OriginalRemoved);
+                return Ok(AttemptLookup::Missing { earlier });
+            }
+            event => event?,
+        };
         let output = match event {
             Event::Accepted { submission, .. }
             | Event::Returned { submission, .. }
@@ -123,31 +170,38 @@ impl Sessions {
             _ => return Err(damaged("a submission that is none")),
         };
         let found = Attempt { iteration, iterations, attempt, attempts, outcome, output, time };
-        Ok(Some(found))
+        Ok(AttemptLookup::Found(found))
     }
 
-    /// The session and those that it was copied from, oldest first, each up to the version that counts.
-    fn chain(&self, session: &Session) -> Result<Vec<(String, Version)>, Error> {
-        let mut chain = vec![(session.id.clone(), session.version)];
-        while chain.len() < COPIES_MAX {
-            let (id, _) = &chain[chain.len() - 1];
-            // A file may name anybody's session as the one that it was copied from.
-            if self.store.meta(id)?.is_none_or(|meta| meta.is_imported) {
-                break;
-            }
-            let (first, _) = match self.event_at(id, 1) {
-                // The session that it was copied from is gone.
-                Err(Error::Store(StoreError::NotFound) | Error::NotFound) => {
-                    chain.pop();
-                    break;
-                }
-                first => first?,
+    /// The session and those that it was copied from, as far as they are in the store.
+    fn lineage(&self, session: &Session) -> Result<Lineage, Error> {
+        let mut logs = vec![(session.id.clone(), session.version)];
+        let missing = loop {
+            let (id, _) = &logs[logs.len() - 1];
+            let meta = self.store.meta(id)?;
+            let first = match meta {
+                Some(_) => self.event_at(id, 1),
+                None => Err(Error::NotFound),
             };
-            let Event::Started { forked_from: Some(origin), .. } = first else { break };
-            chain.push((origin.session, origin.version));
-        }
-        chain.reverse();
-        Ok(chain)
+            let first = match first {
+                Err(Error::NotFound) if logs.len() > 1 => {
+                    logs.pop();
+                    break Some(UnavailableOutput::OriginalRemoved);
+                }
+                first => first?.0,
+            };
+            let Event::Started { forked_from: Some(origin), .. } = first else { break None };
+            // A file may name anybody's session as the one that it was copied from.
+            if meta.is_some_and(|meta| meta.is_imported) {
+                break Some(UnavailableOutput::OriginalNotImported);
+            }
+            if logs.len() == COPIES_MAX {
+                break Some(UnavailableOutput::NotRecorded);
+            }
+            logs.push((origin.session, origin.version));
+        };
+        logs.reverse();
+        Ok(Lineage { logs, missing })
     }
 
     /// Adds the submissions for a step that a log has up to a version. Rejected outputs are not read.
@@ -232,30 +286,39 @@ impl Sessions {
         session: &Session,
         step: &str,
         location: &OutputLocation,
-    ) -> Result<Option<Arc<str>>, Error> {
-        let id = match &location.session {
+    ) -> Result<Result<Arc<str>, UnavailableOutput>, Error> {
+        let OutputLocation { session: original, version } = location;
+        let id = match original {
+            // Imports of earlier versions of the product did not check locations.
+            None if !(1..=session.version).contains(version) => {
+                return Ok(Err(UnavailableOutput::NotRecorded));
+            }
             None => &session.id,
             Some(original) => {
-                let chain = self.chain(session)?;
-                let is_known =
-                    |(id, to): &(String, Version)| **id == **original && location.version <= *to;
-                if !chain.iter().any(is_known) {
-                    return Ok(None);
+                let Lineage { logs, missing } = self.lineage(session)?;
+                let originals = &logs[..logs.len() - 1];
+                let is_known = |(id, to): &(String, Version)| {
+                    **id == **original && (1..=*to).contains(version)
+                };
+                if !originals.iter().any(is_known) {
+                    return Ok(Err(missing.unwrap_or(UnavailableOutput::NotRecorded)));
                 }
                 &**original
             }
         };
-        let event = match self.event_at(id, location.version) {
-            Err(Error::Store(StoreError::NotFound) | Error::NotFound) => return Ok(None),
+        let event = match self.event_at(id, *version) {
+            Err(Error::NotFound) if *id != *session.id => {
+                return Ok(Err(UnavailableOutput::OriginalRemoved));
+            }
             event => event?.0,
         };
         Ok(match event {
             Event::Accepted { submission, .. } | Event::Submitted { submission }
                 if submission.step == step =>
             {
-                Some(submission.output.into())
+                Ok(submission.output.into())
             }
-            _ => None,
+            _ => Err(UnavailableOutput::NotRecorded),
         })
     }
 }
@@ -283,7 +346,11 @@ impl Outputs for SessionOutputs<'_> {
         let mut found = self.found.borrow_mut();
         if !found.contains_key(step) {
             let output = match self.sessions.located(self.session, step, location) {
-                Ok(output) => output,
+                Ok(Ok(output)) => Some(output),
+                // The text says so: the slot as it is written would be taken for a part of the task.
+                Ok(Err(why)) => {
+                    Some(format!("(the output of step `{step}` is not available: {why})").into())
+                }
                 Err(error) => {
                     self.error.set(Some(error));
                     None

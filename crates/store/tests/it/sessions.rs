@@ -3,6 +3,7 @@
 
 mod large_logs;
 mod loop_gates;
+mod outputs;
 mod ways;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use mcp::Outcome;
 use serde::{Deserialize, Serialize};
-use store::sessions::{Attempt, AttemptQuery, Session};
+use store::sessions::{Attempt, AttemptLookup, AttemptQuery, Session};
 use workflow::Step;
 
 use super::status;
@@ -76,16 +76,23 @@ pub(crate) fn read(
     }
     let attempt_query = AttemptQuery { iteration: *iteration, attempt: *attempt };
     let found = open.sessions.attempt(session, step_id, attempt_query);
-    let Some(found) = found.map_err(|error| refusal(&session.id, error))? else {
-        let of = match (iteration, attempt) {
-            (None, None) => String::new(),
-            (Some(iteration), None) => format!(" in iteration {iteration}"),
-            (None, Some(attempt)) => format!(" in attempt {attempt}"),
-            (Some(iteration), Some(attempt)) => {
-                format!(" in iteration {iteration}, attempt {attempt}")
+    let found = match found.map_err(|error| refusal(&session.id, error))? {
+        AttemptLookup::Found(found) => found,
+        AttemptLookup::Missing { earlier } => {
+            let of = match (iteration, attempt) {
+                (None, None) => String::new(),
+                (Some(iteration), None) => format!(" in iteration {iteration}"),
+                (None, Some(attempt)) => format!(" in attempt {attempt}"),
+                (Some(iteration), Some(attempt)) => {
+                    format!(" in iteration {iteration}, attempt {attempt}")
+                }
+            };
+            let mut details = format!("the session has no output of step `{step_id}`{of}");
+            if let Some(why) = earlier {
+                details += &format!(", and what came before the copy is not available: {why}");
             }
-        };
-        return Err(refused(format!("the session has no output of step `{step_id}`{of}")));
+            return Err(refused(details));
+        }
     };
     let Attempt { iteration, iterations, attempt, attempts, outcome, output, time } = found;
     let offset = offset.unwrap_or_default();
