@@ -3,12 +3,15 @@
 //! taken as it is and counted as unverified: people's decisions, and the beginning of a copy, whose original is not in the
 //! file. Every size and number is bounded, and nothing here recurses.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use engine::{
-    Budget, Checker, Command, Decision, Event, ImportOrigin, Origin, Place, REASON_BYTES_MAX,
-    State, Submission, check_state, decide,
+    Budget, Checker, Command, Decision, Event, ImportOrigin, Origin, OutputLocation, Place,
+    REASON_BYTES_MAX, Rules, State, Submission, check_state, decide,
 };
 use sha2::{Digest as _, Sha256};
-use workflow::{Format, Scrutiny, Workflow, read, read_trusted};
+use workflow::{Context, Format, Scrutiny, Step, Workflow, read, read_trusted, schema};
 
 use super::history::ELSEWHERE;
 use super::stored::{
@@ -21,6 +24,11 @@ use crate::limits::{
     EVENTS_MAX, ID_BYTES_MAX, IMPORT_AHEAD_MAX_MS, IMPORT_STEPS_MAX, PRINCIPAL_BYTES_MAX,
 };
 use crate::model::{Head, Version};
+
+/// How many bytes of a state are written as JSON and hashed in one step.
+const DIGEST_BYTES_PER_STEP: usize = 4;
+/// The variable that holds the outputs of steps. A context that sets it could pass for them.
+const OUTPUTS_VARIABLE: &str = "steps";
 
 /// Who takes a session in, and when.
 #[derive(Debug, Clone)]
@@ -82,6 +90,7 @@ impl Sessions {
         }
         let is_rewound = log.events.iter().any(|event| event.kind == "rewound");
         let mut replay = Replay {
+            id: &log.session.id,
             workflow: &workflow,
             checker: &self.checker,
             state: None,
@@ -137,6 +146,8 @@ fn definition(log: &ExportedLog) -> Result<Workflow, Mismatch> {
 }
 
 struct Replay<'a> {
+    /// Of the session.
+    id: &'a str,
     workflow: &'a Workflow,
     checker: &'a Checker,
     /// None before the first event.
@@ -146,7 +157,7 @@ struct Replay<'a> {
     /// Somebody goes back somewhere in the log.
     is_rewound: bool,
     unverified: u64,
-    /// What deciding the events has cost so far.
+    /// The cost of deciding and hashing so far.
     steps: u64,
 }
 
@@ -185,7 +196,7 @@ impl Replay<'_> {
             && self.is_rewound
             && let Some(step) = state.step.clone()
         {
-            let digest = digest(&state);
+            let digest = self.digest(&state)?;
             self.arrivals.push(Arrival { version, step, digest });
         }
         self.state = Some(state);
@@ -201,6 +212,7 @@ impl Replay<'_> {
             gated,
             strict,
             imported,
+            references_outputs,
             outputs,
             ..
         } = event
@@ -211,10 +223,20 @@ impl Replay<'_> {
             let why = format!("this program does not know the rules {rules}; use a newer one");
             return Err(Mismatch::at("/body/rules", why));
         }
+        self.check_references(*rules, *references_outputs)?;
         let mut state = State::default();
         state.apply(event);
         if let Some(origin) = forked_from {
             check_origin(origin)?;
+            self.check_context("/body/context", context)?;
+            match references_outputs {
+                true => self.check_outputs(origin, outputs)?,
+                false if outputs.is_empty() => {}
+                false => {
+                    let why = "the session does not refer to outputs";
+                    return Err(Mismatch::at("/body/outputs", why));
+                }
+            }
             imported.as_ref().map_or(Ok(()), |origin| check_import(origin, EVENTS_MAX))?;
             check_state(self.workflow, &state, &Budget::for_call())
                 .map_err(|refusal| Mismatch::at("/body/place", refusal.to_string()))?;
@@ -256,6 +278,7 @@ impl Replay<'_> {
             Event::Accepted { submission, .. }
             | Event::Returned { submission, .. }
             | Event::Submitted { submission } => {
+                self.check_context("/body/submission/context", &submission.context)?;
                 self.compare(Some(&state), advance(submission), event)?;
             }
             Event::Approved { decision: made, .. } | Event::LoopApproved { decision: made } => {
@@ -272,13 +295,87 @@ impl Replay<'_> {
             Event::Imported { origin } => check_import(origin, version)?,
         }
         state.apply(event);
-        if let Event::Rewound { .. } = event
-            && self.arrivals.last().is_none_or(|arrival| arrival.digest != digest(&state))
-        {
-            let why = "the session did not stand there when it came to the step";
-            return Err(Mismatch::at("/body/place", why));
+        if let Event::Rewound { .. } = event {
+            let digest = self.digest(&state)?;
+            if self.arrivals.last().is_none_or(|arrival| arrival.digest != digest) {
+                let why = "the session did not stand there when it came to the step";
+                return Err(Mismatch::at("/body/place", why));
+            }
         }
         Ok(state)
+    }
+
+    /// Whether a session refers to outputs is decided by its workflow. Sessions of rules 1 may be older than such
+    /// references, and then have none.
+    fn check_references(&self, rules: Rules, references_outputs: bool) -> Result<(), Mismatch> {
+        let wanted = self.workflow.uses_reserved_names();
+        if references_outputs == wanted || !references_outputs && rules == Rules::FIRST {
+            return Ok(());
+        }
+        let why = match wanted {
+            true => "texts of the workflow refer to outputs, and the session does not",
+            false => "no text of the workflow refers to an output, and the session does",
+        };
+        Err(Mismatch::at("/body/referencesOutputs", why))
+    }
+
+    /// Refuses a context that could pass for outputs of steps. The engine does so too, but knows nothing of the context
+    /// that a copy begins with, and of sessions without references.
+    fn check_context(&self, pointer: &str, context: &Context) -> Result<(), Mismatch> {
+        let is_taken = |key: &String| key.split('.').next() == Some(OUTPUTS_VARIABLE);
+        match self.workflow.uses_reserved_names() && context.keys().any(is_taken) {
+            true => {
+                let why = format!(
+                    "it sets `{OUTPUTS_VARIABLE}`, by which texts refer to outputs of steps"
+                );
+                Err(Mismatch::at(pointer, why))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Checks where a copy says that the outputs are that it goes on with: in the session that it was copied from, or in
+    /// one that this was copied from in turn. Neither is in the file.
+    fn check_outputs(
+        &self,
+        origin: &Origin,
+        outputs: &BTreeMap<Arc<str>, OutputLocation>,
+    ) -> Result<(), Mismatch> {
+        for (step, OutputLocation { session, version }) in outputs {
+            let session = session.as_deref().unwrap_or_default();
+            let latest = if session == origin.session { origin.version } else { EVENTS_MAX };
+            let why = if !matches!(self.workflow.step(step), Some(Step::Plain(_))) {
+                "the workflow has no such step that has outputs"
+            } else if session.is_empty() || session == self.id || session.len() > ID_BYTES_MAX {
+                "the output is not in a session that this one was copied from"
+            } else if !(2..=latest).contains(version) {
+                "no event before the copy can hold the output"
+            } else {
+                continue;
+            };
+            return Err(Mismatch::at(&schema::join("/body/outputs", step), why));
+        }
+        Ok(())
+    }
+
+    /// Hashes what going back restores, and counts the work.
+    fn digest(&mut self, state: &State) -> Result<[u8; 32], Mismatch> {
+        let State { context, completed, loops, step, loop_gate, outputs, .. } = state;
+        let gates = loop_gate.as_ref().map(|gate| &gate.loops);
+        // What came out of JSON goes into it again.
+        let text = json(&(context, completed, loops, step, gates, outputs)).unwrap_or_default();
+        self.spend((text.len() / DIGEST_BYTES_PER_STEP) as u64)?;
+        Ok(Sha256::digest(text.as_bytes()).into())
+    }
+
+    /// Counts steps against [`IMPORT_STEPS_MAX`].
+    fn spend(&mut self, steps: u64) -> Result<(), Mismatch> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > IMPORT_STEPS_MAX {
+            let why = "to decide it again, and all before it, takes more work than an import may";
+            return Err(Mismatch::at("/body", why));
+        }
+        Ok(())
     }
 
     /// Finds where the session goes back to, and forgets what that supersedes.
@@ -310,11 +407,7 @@ impl Replay<'_> {
     ) -> Result<(), Mismatch> {
         let budget = Budget::for_call();
         let decided = decide(self.workflow, self.checker, state, command, &budget);
-        self.steps = self.steps.saturating_add(budget.steps());
-        if self.steps > IMPORT_STEPS_MAX {
-            let why = "to decide it again, and all before it, takes more work than an import may";
-            return Err(Mismatch::at("/body", why));
-        }
+        self.spend(budget.steps())?;
         let decided = decided
             .map_err(|refusal| Mismatch::at("/body", format!("it is refused: {refusal}")))?;
         let Some(decided) = decided else {
@@ -364,15 +457,6 @@ fn place(event: &Event) -> Option<&Place> {
     }
 }
 
-/// Of what going back restores.
-fn digest(state: &State) -> [u8; 32] {
-    let State { context, completed, loops, step, loop_gate, outputs, .. } = state;
-    let gates = loop_gate.as_ref().map(|gate| &gate.loops);
-    // What came out of JSON goes into it again.
-    let text = json(&(context, completed, loops, step, gates, outputs)).unwrap_or_default();
-    Sha256::digest(text.as_bytes()).into()
-}
-
 fn check_origin(Origin { session, version, reason }: &Origin) -> Result<(), Mismatch> {
     let reason = reason.as_deref().unwrap_or_default();
     let is_good = session.len() <= ID_BYTES_MAX
@@ -395,5 +479,58 @@ fn check_import(origin: &ImportOrigin, events: Version) -> Result<(), Mismatch> 
     match is_good {
         true => Ok(()),
         false => Err(Mismatch::at("/body", "no import is recorded so")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CONTEXT_BYTES: usize = 200_000;
+
+    /// Replays the beginning of a session with a large context.
+    fn begin(is_rewound: bool, steps: u64) -> Result<u64, Mismatch> {
+        let step = json!({"id": "plan", "title": "Plan", "prompt": "Plan."});
+        let workflow = serde_json::from_value(json!({
+            "id": "shed", "name": "Shed", "description": "Builds a shed", "version": "1.0.0", "steps": [step],
+        }));
+        let mut replay = Replay {
+            id: "s1",
+            workflow: &workflow.unwrap(),
+            checker: &Checker::default(),
+            state: None,
+            arrivals: Vec::new(),
+            is_rewound,
+            unverified: 0,
+            steps,
+        };
+        let body: Value = json!({
+            "type": "started", "rules": 2, "workflowId": "shed", "place": {"step": "plan"},
+            "context": {"notes": "a".repeat(CONTEXT_BYTES)},
+        });
+        let event = ExportedEvent {
+            version: 1,
+            time: 1,
+            kind: "started".to_owned(),
+            revision: None,
+            digest: None,
+            body: to_raw_value(&body).unwrap(),
+            hash: String::new(),
+        };
+        replay.take(1, &event)?;
+        Ok(replay.steps)
+    }
+
+    #[test]
+    fn hashed_arrivals_count_against_the_limit() {
+        let deciding = begin(false, 0).unwrap();
+        let hashing = begin(true, 0).unwrap() - deciding;
+        assert!(hashing >= (CONTEXT_BYTES / DIGEST_BYTES_PER_STEP) as u64, "{hashing}");
+        let almost = IMPORT_STEPS_MAX - deciding;
+        assert_eq!(begin(false, almost), Ok(IMPORT_STEPS_MAX));
+        assert_eq!(begin(true, almost).unwrap_err().pointer, "/body");
     }
 }

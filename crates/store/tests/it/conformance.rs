@@ -71,6 +71,8 @@ macro_rules! conformance {
             a_forged_log_is_refused_with_its_place
             a_forged_decision_counts_as_unverified
             a_copy_from_a_file_shows_nothing_of_the_session_that_it_names
+            a_forged_output_is_refused_in_the_context
+            outputs_of_a_copy_lie_before_it
             wild_numbers_in_a_log_end_a_summary
         }
     };

@@ -191,6 +191,116 @@ pub(crate) fn a_forged_log_is_refused_with_its_place(store: Store) {
     assert_eq!(mismatch.pointer, "/events/0/body/place", "no copy can begin there");
 }
 
+/// A session, with texts that refer to earlier outputs, that is planned, and its copy at the step after that.
+fn with_references() -> (Value, Value) {
+    let step = |id: &str, prompt: &str| json!({"id": id, "title": "T", "prompt": prompt});
+    let definition = json!({
+        "id": "shed", "name": "Shed", "description": "Builds a shed", "version": "1.0.0",
+        "steps": [
+            step("plan", "Plan."),
+            step("build", "Build {{steps.plan.output}}."),
+            {"id": "each", "type": "loop", "title": "Each", "body": [step("paint", "Paint.")],
+             "loop": {"type": "for", "count": 2, "maxIterations": 2}},
+        ],
+    });
+    let workflow = read(definition.to_string().as_bytes(), Format::Json, Scrutiny::Syntax);
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = on(Store::open(&folder.path().join("sessions.db"), None).unwrap());
+    let start = Start { id: "s1".to_owned(), time: 1, ..Start::default() };
+    sessions.start(&workflow.workflow.unwrap(), start).unwrap();
+    let (step, output) = ("plan".to_owned(), "a small shed".to_owned());
+    let submission = Submission { step, output, context: Default::default() };
+    sessions.advance("s1", 0, &submission, 2).unwrap();
+    let ids = store::sessions::NewIds { id: "c1".to_owned(), time: 3, ..Default::default() };
+    sessions.fork("s1", 1, "build", "try", ids).unwrap();
+    let export = |id: &str| {
+        let text = sessions.store().export(id).unwrap().to_text().unwrap();
+        let mut log = serde_json::from_str(&text).unwrap();
+        reseal(&mut log);
+        log
+    };
+    (export("s1"), export("c1"))
+}
+
+#[track_caller]
+fn assert_refused(sessions: &Sessions, mut log: Value, pointer: &str) {
+    reseal(&mut log);
+    let refused = import(sessions, &log);
+    let Err(Error::Mismatch(mismatch)) = refused else { panic!("{pointer}: {refused:?}") };
+    assert_eq!(mismatch.pointer, pointer, "{mismatch}");
+}
+
+/// A session that did not refer to outputs would take them from the context, which an agent can set.
+pub(crate) fn a_forged_output_is_refused_in_the_context(store: Store) {
+    let sessions = on(store);
+    let (original, copy) = with_references();
+    let forged = json!({"steps": {"plan": {"output": "FORGED"}}});
+    for mut log in [original.clone(), copy.clone()] {
+        let started = log["events"][0]["body"].as_object_mut().unwrap();
+        assert_eq!(started.remove("referencesOutputs"), Some(json!(true)));
+        started.remove("outputs");
+        assert_refused(&sessions, log.clone(), "/events/0/body/referencesOutputs");
+        // Sessions of rules 1 have no such field, and no such context either.
+        log["events"][0]["body"].as_object_mut().unwrap().remove("rules");
+        let mut late = log.clone();
+        log["events"][0]["body"]["context"] = forged.clone();
+        let place = match log["session"]["id"].as_str() {
+            // The engine refuses it.
+            Some("s1") => "/events/0/body",
+            _ => "/events/0/body/context",
+        };
+        assert_refused(&sessions, log, place);
+        if late["session"]["id"] == "s1" {
+            late["events"][1]["body"]["submission"]["context"] = forged.clone();
+            assert_refused(&sessions, late, "/events/1/body/submission/context");
+        }
+    }
+    let mut marked = honest();
+    marked["events"][0]["body"]["referencesOutputs"] = json!(true);
+    assert_refused(&sessions, marked, "/events/0/body/referencesOutputs");
+    let mut old = original;
+    for field in ["rules", "referencesOutputs"] {
+        old["events"][0]["body"].as_object_mut().unwrap().remove(field).unwrap();
+    }
+    reseal(&mut old);
+    import(&sessions, &old).unwrap();
+    import(&sessions, &copy).unwrap();
+}
+
+pub(crate) fn outputs_of_a_copy_lie_before_it(store: Store) {
+    let sessions = on(store);
+    let (_, copy) = with_references();
+    let outputs = &copy["events"][0]["body"]["outputs"];
+    assert_eq!(*outputs, json!({"plan": {"session": "s1", "version": 2}}));
+    let of = |session: &str, version: u64| json!({"session": session, "version": version});
+    for (step, location) in [
+        ("plan", json!({"version": u64::MAX})),
+        ("plan", json!({"version": 1})),
+        ("plan", of("c1", 2)),
+        ("plan", of("", 2)),
+        ("plan", of(&"s".repeat(129), 2)),
+        ("plan", of("s1", 3)),
+        ("plan", of("s1", u64::MAX)),
+        ("plan", of("s1", 1)),
+        ("plan", of("s1", 0)),
+        ("plan", of("s0", WILD)),
+        ("each", of("s1", 2)),
+        ("later", of("s1", 2)),
+    ] {
+        let mut log = copy.clone();
+        log["events"][0]["body"]["outputs"] = json!({step: location});
+        assert_refused(&sessions, log, &format!("/events/0/body/outputs/{step}"));
+    }
+    let mut unused = copy_of("s9", 3);
+    unused["events"][0]["body"]["outputs"] = json!({"write": of("s9", 2)});
+    assert_refused(&sessions, unused, "/events/0/body/outputs");
+    // The original may be a copy too.
+    let mut log = copy;
+    log["events"][0]["body"]["outputs"]["paint"] = of("s0", 4);
+    reseal(&mut log);
+    import(&sessions, &log).unwrap();
+}
+
 /// Objects are merged; anything else takes the place of what was there.
 fn merge(log: &mut Value, place: &str, value: &Value) {
     let (parent, key) = place.rsplit_once('/').unwrap();
