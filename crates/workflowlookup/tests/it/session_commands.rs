@@ -1,6 +1,7 @@
 //! `session …`: a person looks at sessions, decides, moves them and checks them. The sessions were written elsewhere, so
 //! their times and ids are always the same.
 
+mod copies;
 mod deciding;
 mod importing;
 mod showing;
