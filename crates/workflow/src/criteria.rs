@@ -148,8 +148,7 @@ impl Check {
     fn fill_messages(&mut self, wanted: bool) {
         match self {
             Self::Rule(rule) if rule.message.is_empty() => {
-                let message = rule.generated_message();
-                rule.message = if wanted { message } else { format!("not {message}") }.into();
+                rule.message = rule.generated_message(wanted).into();
             }
             Self::Rule(_) => {}
             Self::Composition(parts) => {
@@ -372,18 +371,37 @@ impl Rule {
         self.kind.limit()
     }
 
-    /// What the rule wants, for a rule whose author does not say it.
-    pub(crate) fn generated_message(&self) -> String {
-        match &self.kind {
-            RuleKind::Contains { value } => format!("contain `{}`", shortened(value)),
-            RuleKind::Regex { pattern, flags } => {
-                format!("match the pattern /{}/{flags}", shortened(pattern))
+    /// What to do, for a rule whose author does not say it. It is read before the work, and again as an issue.
+    pub(crate) fn generated_message(&self, wanted: bool) -> String {
+        match (&self.kind, wanted) {
+            (RuleKind::Contains { value }, true) => format!("Include `{}`", shortened(value)),
+            (RuleKind::Contains { value }, false) => {
+                format!("Do not include `{}`", shortened(value))
             }
-            RuleKind::Length { .. } => match self.limit() {
-                Some(limit) => format!("have {limit}"),
-                None => "have any length".to_owned(),
+            (RuleKind::Regex { pattern, flags }, true) => {
+                format!("Match the pattern /{}/{flags}", shortened(pattern))
+            }
+            (RuleKind::Regex { pattern, flags }, false) => {
+                format!("Do not match the pattern /{}/{flags}", shortened(pattern))
+            }
+            (RuleKind::Length { .. }, true) => match self.limit() {
+                Some(limit) => format!("Write {limit}"),
+                None => "Any length will do".to_owned(),
             },
-            RuleKind::Schema { .. } => "be JSON that is valid under the rule's schema".to_owned(),
+            (&RuleKind::Length { min, max }, false) => match (min, max) {
+                (Some(min), None) => format!("Write fewer than {}", characters(min)),
+                (None, Some(max)) => format!("Write more than {}", characters(max)),
+                (Some(min), Some(max)) => {
+                    format!("Write fewer than {min} or more than {max} characters")
+                }
+                (None, None) => "No length will do".to_owned(),
+            },
+            (RuleKind::Schema { .. }, true) => {
+                "Write JSON that is valid under the rule's schema".to_owned()
+            }
+            (RuleKind::Schema { .. }, false) => {
+                "Do not write JSON that is valid under the rule's schema".to_owned()
+            }
         }
     }
 }
@@ -395,18 +413,21 @@ fn shortened(text: &str) -> String {
     }
 }
 
+fn characters(count: u32) -> String {
+    format!("{count} character{}", if count == 1 { "" } else { "s" })
+}
+
 impl RuleKind {
     fn limit(&self) -> Option<String> {
-        let characters = |count: u32| if count == 1 { "character" } else { "characters" };
         match *self {
             Self::Length { min: None, max: Some(max) } => {
-                Some(format!("at most {max} {}", characters(max)))
+                Some(format!("at most {}", characters(max)))
             }
             Self::Length { min: Some(min), max: None } => {
-                Some(format!("at least {min} {}", characters(min)))
+                Some(format!("at least {}", characters(min)))
             }
             Self::Length { min: Some(min), max: Some(max) } if min == max => {
-                Some(format!("exactly {max} {}", characters(max)))
+                Some(format!("exactly {}", characters(max)))
             }
             Self::Length { min: Some(min), max: Some(max) } => {
                 Some(format!("between {min} and {max} characters"))
@@ -573,21 +594,42 @@ mod tests {
 
     #[test]
     fn message_is_generated_from_the_rule() {
-        for (written, expected) in [
-            (json!({"type": "contains", "value": "x"}), "contain `x`"),
-            (json!({"type": "regex", "pattern": "^a", "flags": "i"}), "match the pattern /^a/i"),
-            (json!({"type": "length", "min": 40}), "have at least 40 characters"),
+        for (written, expected, unwanted) in [
+            (json!({"type": "contains", "value": "x"}), "Include `x`", "Do not include `x`"),
+            (
+                json!({"type": "regex", "pattern": "^a", "flags": "i"}),
+                "Match the pattern /^a/i",
+                "Do not match the pattern /^a/i",
+            ),
+            (
+                json!({"type": "length", "min": 2}),
+                "Write at least 2 characters",
+                "Write fewer than 2 characters",
+            ),
+            (
+                json!({"type": "length", "max": 1}),
+                "Write at most 1 character",
+                "Write more than 1 character",
+            ),
+            (
+                json!({"type": "length", "min": 2, "max": 8}),
+                "Write between 2 and 8 characters",
+                "Write fewer than 2 or more than 8 characters",
+            ),
             (
                 json!({"type": "schema", "schema": {}}),
-                "be JSON that is valid under the rule's schema",
+                "Write JSON that is valid under the rule's schema",
+                "Do not write JSON that is valid under the rule's schema",
             ),
         ] {
             let mut written = written;
             written["message"] = json!("");
-            assert_eq!(rule(written).generated_message(), expected);
+            let rule = rule(written);
+            assert_eq!(rule.generated_message(true), expected);
+            assert_eq!(rule.generated_message(false), unwanted);
         }
         let long = json!({"type": "contains", "value": "é".repeat(90), "message": ""});
-        assert_eq!(rule(long).generated_message(), format!("contain `{}…`", "é".repeat(80)));
+        assert_eq!(rule(long).generated_message(true), format!("Include `{}…`", "é".repeat(80)));
     }
 
     #[test]

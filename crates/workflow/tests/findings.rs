@@ -66,7 +66,7 @@ fn empty_message_is_generated() {
     step.validation_criteria.as_ref().unwrap().each_rule(&mut |rule| {
         messages.push(rule.message.to_string());
     });
-    assert_eq!(messages, ["have at least 40 characters", "not match the pattern /todo/i"]);
+    assert_eq!(messages, ["Write at least 40 characters", "Do not match the pattern /todo/i"]);
 }
 
 /// One definition in both formats, with every field that there is.
