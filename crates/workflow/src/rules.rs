@@ -12,6 +12,7 @@ use crate::pointer::Pointer;
 use crate::tree::At;
 
 mod assignment;
+mod comparisons;
 pub(crate) mod compile;
 mod conditions;
 mod criteria;
@@ -42,6 +43,7 @@ const RULES: &[Rule] = &[
     conditions::check,
     criteria::check,
     variables::check,
+    comparisons::check,
     gates::check,
     templates::check,
     reserved::check,
