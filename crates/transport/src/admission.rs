@@ -1,35 +1,51 @@
-//! How much is under way at once: in all, and for one principal, so that nobody crowds out the others.
+//! How much is under way at once: in all, and for one owner, so that nobody crowds out the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::connections::Owner;
 use crate::host::Principal;
 
 /// Counts what is let in.
 #[derive(Debug)]
 pub(crate) struct Admission {
     max: usize,
-    per_principal_max: usize,
+    owner_limit: OwnerLimit,
     counts: Mutex<Counts>,
+}
+
+/// How much one owner may have.
+#[derive(Debug, Clone, Copy)]
+enum OwnerLimit {
+    Fixed(usize),
+    /// One in this many of what all others leave free, so that several owners together leave some as well.
+    ShareOfRest(usize),
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    by_principal: HashMap<Option<Arc<str>>, usize>,
+    by_owner: HashMap<Owner, usize>,
 }
 
 /// A place that is given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
-    principal: Option<Arc<str>>,
+    owner: Owner,
     amount: usize,
 }
 
 impl Admission {
     pub(crate) fn new(max: usize, per_principal_max: usize) -> Arc<Self> {
-        Arc::new(Self { max, per_principal_max, counts: Mutex::default() })
+        let owner_limit = OwnerLimit::Fixed(per_principal_max);
+        Arc::new(Self { max, owner_limit, counts: Mutex::default() })
+    }
+
+    /// Gives each owner at most one in `share` of what all others leave free.
+    pub(crate) fn shared(max: usize, share: usize) -> Arc<Self> {
+        let owner_limit = OwnerLimit::ShareOfRest(share);
+        Arc::new(Self { max, owner_limit, counts: Mutex::default() })
     }
 
     /// None where there is no place now.
@@ -43,9 +59,14 @@ impl Admission {
         principal: Option<&Principal>,
         amount: usize,
     ) -> Option<Place> {
-        let principal = principal.map(|principal| Arc::clone(&principal.name));
-        let mut place = Place { admission: Arc::clone(self), principal, amount: 0 };
+        let name = principal.map(|principal| Arc::clone(&principal.name));
+        let mut place = self.empty_place(Owner::Principal(name));
         place.resize(amount).then_some(place)
+    }
+
+    /// A place that counts as nothing yet.
+    pub(crate) fn empty_place(self: &Arc<Self>, owner: Owner) -> Place {
+        Place { admission: Arc::clone(self), owner, amount: 0 }
     }
 
     pub(crate) fn under_way(&self) -> usize {
@@ -55,24 +76,39 @@ impl Admission {
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// How much an owner may have while the others have so much.
+    fn owner_max(&self, others: usize) -> usize {
+        match self.owner_limit {
+            OwnerLimit::Fixed(max) => max,
+            OwnerLimit::ShareOfRest(share) => self.max.saturating_sub(others) / share,
+        }
+    }
 }
 
 impl Place {
+    pub(crate) fn amount(&self) -> usize {
+        self.amount
+    }
+
     /// Counts as so many from now on. Less is always possible, more only as long as there is room.
     pub(crate) fn resize(&mut self, amount: usize) -> bool {
+        if amount == self.amount {
+            return true;
+        }
         let mut counts = self.admission.counts();
         let all = counts.all - self.amount + amount;
-        let own = counts.by_principal.get(&self.principal).copied().unwrap_or_default();
+        let own = counts.by_owner.get(&self.owner).copied().unwrap_or_default();
         let own = own - self.amount + amount;
         let is_more = amount > self.amount;
-        if is_more && (all > self.admission.max || own > self.admission.per_principal_max) {
+        if is_more && (all > self.admission.max || own > self.admission.owner_max(all - own)) {
             return false;
         }
         counts.all = all;
         match own {
             // Nobody is remembered who has nothing here.
-            0 => drop(counts.by_principal.remove(&self.principal)),
-            own => drop(counts.by_principal.insert(self.principal.clone(), own)),
+            0 => drop(counts.by_owner.remove(&self.owner)),
+            own => drop(counts.by_owner.insert(self.owner.clone(), own)),
         }
         drop(counts);
         self.amount = amount;
@@ -106,6 +142,26 @@ mod tests {
         drop(first);
         assert!(admission.enter(None).is_some());
         assert_eq!(admission.under_way(), 2);
-        assert_eq!(admission.counts().by_principal.len(), 2, "nobody is remembered who is gone");
+        assert_eq!(admission.counts().by_owner.len(), 2, "nobody is remembered who is gone");
+    }
+
+    #[test]
+    fn owner_share_shrinks_with_what_others_hold() {
+        let admission = Admission::shared(64, 4);
+        let [mut ann, mut bob, mut cleo] =
+            ["ann", "bob", "cleo"].map(|name| admission.empty_place(owner(name)));
+        assert!(!ann.resize(17));
+        assert!(ann.resize(16), "a quarter");
+        assert!(!bob.resize(13));
+        assert!(bob.resize(12), "a quarter of what ann leaves");
+        assert!(!admission.empty_place(owner("ann")).resize(1), "places of one owner add up");
+        drop(ann);
+        assert!(cleo.resize(13), "what was given back counts again");
+        drop((bob, cleo));
+        assert_eq!(admission.under_way(), 0);
+    }
+
+    fn owner(name: &str) -> Owner {
+        Owner::Principal(Some(name.into()))
     }
 }

@@ -9,56 +9,62 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::admission::{Admission, Place};
 use crate::answer::Refused;
-use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, BODY_BYTES_SMALL};
+use crate::connections::Owner;
+use crate::limits::{BODY_BYTES_MAX, BODY_BYTES_SMALL, LARGE_BODIES_SHARE};
 
-/// What large bodies have together.
-#[derive(Debug, Clone)]
-pub(crate) struct Room(Arc<Semaphore>);
-
-impl Default for Room {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(BODIES_BYTES_MAX)))
-    }
-}
-
-/// A body, and the room that it takes as long as it is needed.
+/// The memory that large bodies have together. No owner can take it all from the others.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct BodyBudget(Arc<Admission>);
+
+/// A body, and the memory that is counted for it until this is dropped.
+#[derive(Debug)]
+pub(crate) struct BufferedBody {
     pub(crate) bytes: Bytes,
-    _room: Option<OwnedSemaphorePermit>,
+    _place: Place,
 }
 
-impl Room {
+impl BodyBudget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(Admission::shared(bytes, LARGE_BODIES_SHARE))
+    }
+
+    /// Reads a body of this owner. Refuses it as soon as it is too large.
     pub(crate) async fn read(
         &self,
+        owner: Owner,
         headers: &HeaderMap,
         body: Body,
         time: Duration,
         on_bytes: impl Fn(usize),
-    ) -> Result<Read, Refused> {
+    ) -> Result<BufferedBody, Refused> {
         if let Some(length) = headers.get(CONTENT_LENGTH) {
             let length = length.to_str().ok().and_then(|length| length.parse::<usize>().ok());
             if length.ok_or(Refused::Broken)? > BODY_BYTES_MAX {
                 return Err(Refused::TooLarge);
             }
         }
-        let reading = tokio::time::timeout(time, self.collect(body, on_bytes));
+        let reading = tokio::time::timeout(time, self.collect(owner, body, on_bytes));
         reading.await.map_err(|_| Refused::TooSlow)?
     }
 
     /// Nearly every body comes in one piece, and is taken as it is.
-    async fn collect(&self, mut body: Body, on_bytes: impl Fn(usize)) -> Result<Read, Refused> {
+    async fn collect(
+        &self,
+        owner: Owner,
+        mut body: Body,
+        on_bytes: impl Fn(usize),
+    ) -> Result<BufferedBody, Refused> {
         let mut first = Bytes::new();
         let mut all: Option<BytesMut> = None;
-        let mut taken = None;
+        let mut place = self.0.empty_place(owner);
         while let Some(frame) = body.frame().await {
             let Ok(piece) = frame.map_err(|_| Refused::Broken)?.into_data() else { continue };
             on_bytes(piece.len());
             let length = all.as_ref().map_or(first.len(), BytesMut::len) + piece.len();
-            self.make(length, &mut taken)?;
+            reserve(&mut place, length)?;
             match &mut all {
                 None if first.is_empty() => first = piece,
                 None => {
@@ -70,25 +76,20 @@ impl Room {
                 Some(all) => all.extend_from_slice(&piece),
             }
         }
-        Ok(Read { bytes: all.map_or(first, BytesMut::freeze), _room: taken })
+        Ok(BufferedBody { bytes: all.map_or(first, BytesMut::freeze), _place: place })
     }
+}
 
-    /// Makes room for a body that has so many bytes by now.
-    fn make(&self, length: usize, taken: &mut Option<OwnedSemaphorePermit>) -> Result<(), Refused> {
-        if length > BODY_BYTES_MAX {
-            return Err(Refused::TooLarge);
-        }
-        let had = taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        if length <= BODY_BYTES_SMALL.max(had) {
-            return Ok(());
-        }
-        let more = (length - had).next_multiple_of(BODY_BYTES_SMALL);
-        let more = u32::try_from(more).map_err(|_| Refused::TooLarge)?;
-        let more = Arc::clone(&self.0).try_acquire_many_owned(more).map_err(|_| Refused::Busy)?;
-        match taken {
-            Some(taken) => taken.merge(more),
-            None => *taken = Some(more),
-        }
-        Ok(())
+/// Counts the bytes that a body has by now, unless it is small.
+fn reserve(place: &mut Place, length: usize) -> Result<(), Refused> {
+    if length > BODY_BYTES_MAX {
+        return Err(Refused::TooLarge);
+    }
+    if length <= BODY_BYTES_SMALL.max(place.amount()) {
+        return Ok(());
+    }
+    match place.resize(length.next_multiple_of(BODY_BYTES_SMALL)) {
+        true => Ok(()),
+        false => Err(Refused::Busy),
     }
 }

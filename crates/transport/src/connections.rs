@@ -30,8 +30,10 @@ struct Inner {
     owners: HashMap<Owner, BTreeMap<u64, Arc<Connection>>>,
 }
 
+/// Whom connections and the memory of bodies are counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Owner {
+pub(crate) enum Owner {
+    /// The network that a client controls.
     Address(IpAddr),
     /// No name with anonymous access.
     Principal(Option<Arc<str>>),
@@ -215,6 +217,14 @@ impl Connection {
         !self.is_busy() && (has_responded || self.accepted.elapsed() >= FIRST_REQUEST_TIME)
     }
 
+    /// The owner of one of its requests. Clients without a principal are told apart by their addresses.
+    pub(crate) fn request_owner(&self, principal: Option<&Principal>) -> Owner {
+        match principal {
+            None => Owner::Address(self.address),
+            Some(principal) => Owner::Principal(Some(Arc::clone(&principal.name))),
+        }
+    }
+
     fn owner(&self) -> Owner {
         match self.principal.get() {
             None => Owner::Address(self.address),
@@ -310,6 +320,21 @@ mod tests {
         assert_eq!(evicted(), [false, false, false, false, true], "now she does not");
         assert!(connections.evict());
         assert_eq!(evicted(), [false, true, false, false, false], "a request may be on its way");
+    }
+
+    #[test]
+    fn requests_without_principal_belong_to_their_address() {
+        let connections = Connections::new(LIMIT, LIMIT);
+        let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|text| {
+            let open = connections.open(text.parse().unwrap());
+            connections.admit(&open.connection, None);
+            open
+        });
+        let owner = |open: &OpenGuard, name: Option<&str>| {
+            open.connection.request_owner(name.map(principal).as_ref())
+        };
+        assert_ne!(owner(&one, None), owner(&other, None));
+        assert_eq!(owner(&one, Some("ann")), owner(&other, Some("ann")));
     }
 
     #[test]

@@ -101,7 +101,7 @@ async fn carry_out<H: Host>(
     body: axum::body::Body,
 ) -> Result<Response, Refused> {
     let place = service.enter(principal.as_ref())?;
-    let read = service.read(principal.as_ref(), &parts.headers, body).await?;
+    let read = service.read(principal.as_ref(), parts, body).await?;
     // A page in a browser can send anything else without asking first.
     if (method == "POST" || !read.bytes.is_empty()) && !is_json(&parts.headers) {
         let has_kind = parts.headers.contains_key(header::CONTENT_TYPE);

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 /// The largest body that is read; the same as a line over stdio.
 pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bodies up to this size are read without a word. Larger ones share [`BODIES_BYTES_MAX`].
+/// Bodies up to this size are read without a word. Larger ones share [`LARGE_BODIES_BYTES_MAX`].
 pub const BODY_BYTES_SMALL: usize = 64 * 1024;
 /// What all large bodies that are being read or answered may have together.
-pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const LARGE_BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// One owner has at most one in this many of the bytes that the large bodies of all others leave.
+pub const LARGE_BODIES_SHARE: usize = 4;
 /// How long a body may take to arrive.
 pub const BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -112,6 +114,7 @@ pub const SWEEP: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     pub body_time: Duration,
+    pub large_bodies_bytes: usize,
     pub headers_time: Duration,
     pub write_time: Duration,
     pub drain_time: Duration,
@@ -132,6 +135,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_time: BODY_TIME,
+            large_bodies_bytes: LARGE_BODIES_BYTES_MAX,
             headers_time: HEADERS_TIME,
             write_time: WRITE_TIME,
             drain_time: DRAIN_TIME,

@@ -42,7 +42,7 @@ pub(crate) async fn post<H: Host>(
         Ok(_) => None,
         Err(_) => Some(service.replies.enter(principal).ok_or(Refused::Busy)?),
     };
-    let read = service.read(principal, headers, body).await?;
+    let read = service.read(principal, parts, body).await?;
     let bytes = &read.bytes;
     service.host.heard(bytes);
     let may_begin = entered.is_ok();

@@ -24,9 +24,9 @@ use tokio::time::timeout;
 
 use crate::admission::{Admission, Place};
 use crate::answer::{self, Refused};
-use crate::body::{Read, Room};
+use crate::body::{BodyBudget, BufferedBody};
 use crate::budget::Budgets;
-use crate::connections::{Connection as OpenConnection, Connections};
+use crate::connections::{Connection as OpenConnection, Connections, Owner};
 use crate::ended::Ended;
 use crate::events::IsGood;
 use crate::feed::Feed;
@@ -75,7 +75,7 @@ pub struct Service<H: Host> {
     pub(crate) followed: Arc<Admission>,
     threads: FairSemaphore,
     pub(crate) budgets: Arc<Budgets>,
-    pub(crate) room: Room,
+    bodies: BodyBudget,
     pub(crate) metrics: Metrics,
     pub(crate) connections: Arc<Connections>,
     draining: watch::Sender<bool>,
@@ -94,6 +94,7 @@ impl<H: Host> Service<H> {
         let threads = FairSemaphore::new(limits.threads);
         let budgets = Budgets::new(limits.cpu_time_per_principal, limits.bytes_per_principal);
         let connections = Connections::new(limits.connections, limits.connections_per_address);
+        let bodies = BodyBudget::new(limits.large_bodies_bytes);
         Ok(Arc::new(Self {
             host,
             signer: Signer::new(options.key),
@@ -109,7 +110,7 @@ impl<H: Host> Service<H> {
             followed: Admission::new(FOLLOWED_BYTES_MAX, FOLLOWED_BYTES_PER_PRINCIPAL_MAX),
             threads,
             budgets,
-            room: Room::default(),
+            bodies,
             metrics: Metrics::default(),
             connections,
             draining: watch::channel(false).0,
@@ -233,12 +234,17 @@ impl<H: Host> Service<H> {
     pub(crate) async fn read(
         &self,
         principal: Option<&Principal>,
-        headers: &HeaderMap,
+        parts: &Parts,
         body: Body,
-    ) -> Result<Read, Refused> {
+    ) -> Result<BufferedBody, Refused> {
+        let owner = match parts.extensions.get::<Arc<OpenConnection>>() {
+            Some(connection) => connection.request_owner(principal),
+            None => Owner::Principal(principal.map(|principal| Arc::clone(&principal.name))),
+        };
         let name = principal.map(|principal| &principal.name);
         let spend = |bytes| self.budgets.spend_bytes(name, bytes);
-        self.room.read(headers, body, self.options.limits.body_time, spend).await
+        let time = self.options.limits.body_time;
+        self.bodies.read(owner, &parts.headers, body, time, spend).await
     }
 
     pub(crate) fn peer(&self, principal: Option<&Principal>, had: Option<&Had>) -> Peer {

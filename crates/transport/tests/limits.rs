@@ -281,6 +281,32 @@ fn what_is_announced_costs_nothing() {
     drop(announced);
 }
 
+/// Large bodies that never arrive whole take room until their time is over.
+#[test]
+fn stalled_bodies_of_one_principal_leave_room_for_another() {
+    const KIB: usize = 1024;
+    let log = Arc::new(Log::default());
+    let host = Blocking { server: server(), log };
+    let serving =
+        Serving::start_with(host, Limits { large_bodies_bytes: 4 * MIB, ..Limits::default() });
+    let send = |principal: &str, announced: usize, sent: usize| {
+        let mut client = serving.connect();
+        let headers = format!("Authorization: {principal}\r\nContent-Length: {announced}\r\n");
+        client.send(&head(&headers));
+        // It may be refused before its end.
+        let _ = client.stream.write_all(&vec![b' '; sent]);
+        client
+    };
+    let (start, mut stalled) = (Instant::now(), Vec::new());
+    while send("ann", 100 * KIB, 100 * KIB).status() != 429 {
+        assert!(start.elapsed() < PATIENCE, "her bodies have as much room as they like");
+        stalled.push(send("ann", MIB, 256 * KIB));
+    }
+    let status = send("bob", 100 * KIB, 100 * KIB).status();
+    assert_eq!(status, 400, "read to its end, and no message");
+    drop(stalled);
+}
+
 /// An answer to a question of ours has none itself, and so is no stream however long it takes to act upon it.
 #[test]
 fn what_needs_no_answer_is_taken() {

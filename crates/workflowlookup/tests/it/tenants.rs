@@ -232,6 +232,49 @@ fn guest_cannot_write_for_owner_over_its_quota() {
     server.end();
 }
 
+/// A body of this size is large: it needs a share of the room that large bodies have together.
+const LARGE_BODY: usize = 100 * 1024;
+/// The most that a body may have, less a little that never arrives.
+const STALLED_BODY: usize = 16 * 1024 * 1024 - 1024;
+
+#[test]
+fn stalled_bodies_of_one_tenant_leave_room_for_another() {
+    let place = Place::new();
+    place.write("workflows/letter.json", LETTER);
+    let [ann, bob] = ["ann", "bob"].map(|name| new_token(&place, name));
+    let server = Listening::spawn(place.command(&["serve", "--http", "127.0.0.1:0"]));
+    let status = |token: &str| large_call(token).send(server.address).unwrap().head.status;
+    let (start, mut stalled) = (Instant::now(), Vec::new());
+    while status(&ann) != 429 {
+        assert!(start.elapsed() < PATIENCE, "her bodies have as much room as they like");
+        stalled.push(stall(server.address, &ann));
+    }
+    assert_eq!(status(&bob), 200, "bob waits for the bodies of ann");
+    drop(stalled);
+    server.end();
+}
+
+/// Sends most of a large body. The server may refuse it before that.
+fn stall(address: SocketAddr, token: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {STALLED_BODY}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let _ = stream.write_all(&vec![b' '; STALLED_BODY - 100]);
+    stream
+}
+
+fn large_call(token: &str) -> Request {
+    let arguments = json!({
+        "workflowId": "letter", "completedSteps": [], "context": {"notes": "x".repeat(LARGE_BODY)},
+    });
+    let params = json!({"name": "workflow_next", "arguments": arguments});
+    modern("tools/call", params, &json!({})).header("Authorization", &format!("Bearer {token}"))
+}
+
 fn start_session(token: &str) -> Request {
     let params = json!({"name": "workflow_start", "arguments": {"workflowId": "letter"}});
     modern("tools/call", params, &json!({})).header("Authorization", &format!("Bearer {token}"))
