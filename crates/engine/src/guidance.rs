@@ -16,6 +16,9 @@ use crate::reports::report_lines;
 
 /// The room that a prompt begins with.
 const PROMPT_BYTES: usize = 2048;
+/// The words that may stand between a number and the characters that it counts.
+const BETWEEN_COUNT_AND_UNIT: [&str; 11] =
+    ["and", "or", "to", "at", "more", "fewer", "less", "least", "most", "than", "unicode"];
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,14 +38,20 @@ pub enum Opening {
     Full,
     /// One line that says where it is.
     Reminder,
+    /// All of it, for a person who walks the workflow at a terminal.
+    Terminal,
 }
 
 /// What a workflow says before its first step; empty if it says nothing.
-pub(crate) fn opening(workflow: &Workflow) -> String {
+pub(crate) fn opening(workflow: &Workflow, detail: Opening) -> String {
+    let questions = match detail {
+        Opening::Full | Opening::Reminder => "Ask your user, unless settled:",
+        Opening::Terminal => "Settle first:",
+    };
     let mut prompt = Prompt::default();
     for (heading, texts) in [
         ("First make sure that:", &workflow.preconditions),
-        ("Ask your user, unless settled:", &workflow.clarification_prompts),
+        (questions, &workflow.clarification_prompts),
         ("Throughout:", &workflow.meta_guidance),
     ] {
         if !texts.is_empty() {
@@ -61,7 +70,7 @@ pub(crate) fn compose<'a>(
     // Few prompts are longer, and growing costs more than a little too much room.
     let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: HashSet::new() };
     if found.keeper == Keeper::Agent && detail == Opening::Full {
-        let opening = opening(workflow);
+        let opening = opening(workflow, detail);
         if !opening.is_empty() {
             prompt.paragraph(&opening);
         }
@@ -96,7 +105,12 @@ pub(crate) fn compose<'a>(
         }
     }
     if step.ask_for_files == Some(true) {
-        prompt.paragraph("Ask for the files that you need before you begin.");
+        prompt.paragraph(match detail {
+            Opening::Full | Opening::Reminder => {
+                "Ask for the files that you need before you begin."
+            }
+            Opening::Terminal => "Have the files ready that you need.",
+        });
     }
     if step.unusable_criteria.is_some() {
         prompt.paragraph(
@@ -110,16 +124,21 @@ pub(crate) fn compose<'a>(
         None => Vec::new(),
     };
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
-        prompt.paragraph("Checks:");
+        prompt.paragraph("Your output is checked for:");
         for check in criteria.checks() {
             prompt.check(check, variables, Sense::Wanted, 0).map_err(in_rules())?;
         }
     }
     let reports = report_lines(workflow, step);
     if !reports.is_empty() {
-        prompt.paragraph(match workflow.variables.is_empty() {
-            true => "Report in `context` what later steps use:",
-            false => "Report in `context`:",
+        let is_derived = workflow.variables.is_empty();
+        prompt.paragraph(match (detail, is_derived) {
+            (Opening::Full | Opening::Reminder, true) => {
+                "Report in `context` what later steps use:"
+            }
+            (Opening::Full | Opening::Reminder, false) => "Report in `context`:",
+            (Opening::Terminal, true) => "Report what later steps use, by `:set NAME=VALUE`:",
+            (Opening::Terminal, false) => "Report by `:set NAME=VALUE`:",
         });
         reports.iter().for_each(|line| prompt.item(0, line));
     }
@@ -140,9 +159,12 @@ pub(crate) fn compose<'a>(
     }
     if is_confirmed(&step.id, step.require_confirmation.as_ref(), variables)? {
         requires_confirmation = true;
-        prompt.paragraph(match found.keeper {
-            Keeper::Agent => "Have a person confirm the result before you go on.",
-            Keeper::Session(_) => "A person confirms the result.",
+        prompt.paragraph(match (found.keeper, detail) {
+            (Keeper::Agent, _) => "Have a person confirm the result before you go on.",
+            (Keeper::Session(_), Opening::Full | Opening::Reminder) => {
+                "After you submit, a person confirms the result."
+            }
+            (Keeper::Session(_), Opening::Terminal) => "Then you are asked to confirm the result.",
         });
     }
     if !found.running.is_empty() && found.keeper == Keeper::Agent {
@@ -155,7 +177,7 @@ pub(crate) fn compose<'a>(
     if detail == Opening::Reminder && !workflow.meta_guidance.is_empty() {
         prompt.paragraph(match found.keeper {
             Keeper::Agent => "The advice given with the first step still holds.",
-            Keeper::Session(_) => "workflow_status repeats the advice.",
+            Keeper::Session(_) => "The workflow's advice still holds (workflow_status has it).",
         });
     }
     Ok(Guidance {
@@ -327,7 +349,7 @@ impl<'a> Prompt<'a> {
             return Ok(());
         }
         match rule.limit().filter(|_| sense == Sense::Wanted) {
-            Some(limit) if !names_numbers(&rule.message, &limit) => {
+            Some(limit) if !names_limit(&rule.message, &limit) => {
                 self.item(depth, &format!("{} ({limit})", rule.message));
             }
             _ => self.item(depth, &rule.message),
@@ -336,15 +358,32 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// Whether a message says every number of a limit itself.
-fn names_numbers(message: &str, limit: &str) -> bool {
-    let numbers = |text: &str| -> Vec<String> {
-        let parts = text.split(|letter: char| !letter.is_ascii_digit());
-        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
-    };
+/// Whether a message says a limit itself: it has every number of the limit as a number of characters. "Write 40 lines"
+/// says nothing about 40 characters.
+fn names_limit(message: &str, limit: &str) -> bool {
     // As people write them: 1,000.
-    let written = numbers(&message.replace([',', '_', '\u{202f}'], ""));
-    numbers(limit).iter().all(|number| written.contains(number))
+    let message = message.replace([',', '_', '\u{202f}'], "").to_lowercase();
+    let named = character_counts(&message);
+    character_counts(limit).iter().all(|count| named.contains(count))
+}
+
+/// The numbers in a text that count characters: the word follows, perhaps behind another number ("between 10 and 20
+/// characters").
+fn character_counts(text: &str) -> Vec<&str> {
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut counts = Vec::new();
+    let mut pending = Vec::new();
+    for word in text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+    {
+        if is_number(word) {
+            pending.push(word);
+        } else if word.starts_with("char") {
+            counts.append(&mut pending);
+        } else if !BETWEEN_COUNT_AND_UNIT.contains(&word) {
+            pending.clear();
+        }
+    }
+    counts
 }
 
 fn has_applicable(check: &Check, variables: &Variables<'_, '_>) -> Result<bool, Exhausted> {
@@ -356,4 +395,28 @@ fn has_applicable(check: &Check, variables: &Variables<'_, '_>) -> Result<bool, 
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limit_is_named_only_as_characters() {
+        for (message, limit, is_named) in [
+            ("Write at least 40 characters", "at least 40 characters", true),
+            ("Write 40 lines", "at least 40 characters", false),
+            ("Write 40 lines of 80 characters", "at least 40 characters", false),
+            ("Write 40 lines of 80 characters", "at most 80 characters", true),
+            ("Between 10 and 2,000 characters.", "between 10 and 2000 characters", true),
+            ("10-20 chars", "between 10 and 20 characters", true),
+            ("40 or more characters", "at least 40 characters", true),
+            ("At most 140 characters, for 40 people", "at least 40 characters", false),
+            ("At least one character", "at least 1 character", false),
+            ("40 Characters or more", "at least 40 characters", true),
+            ("Be short", "at most 40 characters", false),
+        ] {
+            assert_eq!(names_limit(message, limit), is_named, "{message}");
+        }
+    }
 }

@@ -32,4 +32,4 @@ pub use refusal::Refusal;
 pub use reports::near_misses;
 pub use rules::Rules;
 pub use state::{LoopGate, Pending, State};
-pub use view::{Rejection, VIEW_STEPS_MAX, View, Waiting, title, view};
+pub use view::{Rejection, VIEW_STEPS_MAX, View, Waiting, finished_title, title, view};

@@ -5,11 +5,13 @@ use std::borrow::Cow;
 
 use budget::Budget;
 use serde::Serialize;
-use workflow::template::{Outputs, fill};
-use workflow::{Variables, Workflow};
+use workflow::template::{Outputs, Piece, fill, pieces, slot};
+use workflow::{Step, Variables, Workflow};
 
+use crate::check::variables_at;
 use crate::decide::current;
 use crate::guidance::{Guidance, Opening, opening};
+use crate::loops::LoopState;
 use crate::next::{Next, StepView};
 use crate::refusal::{Refusal, loops_text};
 use crate::reports::has_reports;
@@ -76,7 +78,7 @@ pub fn view<'a>(
     let (workflow_id, revision) = (&*state.workflow_id, state.revision);
     let mut found = current(workflow, state, budget)?;
     let opening = match detail {
-        Opening::Full if found.step.is_some() => opening(workflow),
+        Opening::Full | Opening::Terminal if found.step.is_some() => opening(workflow, detail),
         _ => String::new(),
     };
     let mut view = View {
@@ -152,22 +154,73 @@ impl Waiting<'_> {
     }
 }
 
-/// The title of a step or a loop, filled from what the session knows. Variables of loops are known at the current step.
-/// Without the budget to fill it, it is as the author wrote it.
+/// The title of a step or a loop as people read it, filled from what the session knows. Variables of loops are known
+/// at the current step and for the loops around it. A slot without a value becomes an ellipsis.
 pub fn title<'a>(
     workflow: &'a Workflow,
     state: &'a State,
     step: &str,
+    outputs: &dyn Outputs,
     budget: &Budget,
 ) -> Cow<'a, str> {
-    let Some(found) = workflow.step(step) else { return Cow::Owned(step.to_owned()) };
-    let title = found.title();
+    filled_title(workflow, state, step, outputs, || {
+        let is_current = state.step.as_deref() == Some(step);
+        let is_loop = matches!(workflow.step(step), Some(Step::Loop(_)));
+        let found = (is_current || is_loop).then(|| current(workflow, state, budget).ok());
+        let found = found.flatten().filter(|found| {
+            is_current || found.running.iter().any(|running| *running.step.id == *step)
+        });
+        let context = || Variables::new(&state.context, budget);
+        found.map_or_else(context, |found| found.variables)
+    })
+}
+
+/// The title of a step that was finished when the loops around it stood so.
+pub fn finished_title<'a>(
+    workflow: &'a Workflow,
+    state: &'a State,
+    step: &str,
+    loops: &LoopState,
+    outputs: &dyn Outputs,
+    budget: &Budget,
+) -> Cow<'a, str> {
+    filled_title(workflow, state, step, outputs, || {
+        let variables = variables_at(workflow, step, loops, &state.context, budget);
+        variables.unwrap_or_else(|_| Variables::new(&state.context, budget))
+    })
+}
+
+fn filled_title<'a, 'v>(
+    workflow: &'a Workflow,
+    state: &State,
+    step: &str,
+    outputs: &'v dyn Outputs,
+    variables: impl FnOnce() -> Variables<'v, 'v>,
+) -> Cow<'a, str>
+where
+    'a: 'v,
+{
+    let Some(title) = workflow.step(step).map(Step::title) else {
+        return Cow::Owned(step.to_owned());
+    };
     if !title.contains("{{") {
         return Cow::Borrowed(title);
     }
-    let context = Variables::new(&state.context, budget);
-    let is_current = state.step.as_deref() == Some(step);
-    let here = is_current.then(|| current(workflow, state, budget).ok()).flatten();
-    let variables = here.as_ref().map_or(&context, |found| &found.variables);
-    fill(title, variables).map_or(Cow::Borrowed(title), |title| Cow::Owned(title.into_owned()))
+    let mut variables = variables();
+    if state.references_outputs {
+        variables = variables.with_outputs(workflow, outputs);
+    }
+    let mut filled = String::with_capacity(title.len());
+    for piece in pieces(title) {
+        match piece {
+            Piece::Slot { inner, whole } if slot(inner).is_some() => {
+                match fill(whole, &variables) {
+                    Ok(value) if value != whole => filled.push_str(&value),
+                    Ok(_) | Err(_) => filled.push('…'),
+                }
+            }
+            Piece::Slot { whole: text, .. } | Piece::Text(text) => filled.push_str(text),
+        }
+    }
+    Cow::Owned(filled)
 }

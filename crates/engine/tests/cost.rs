@@ -308,7 +308,7 @@ fn look_and_rewind(case: &Case, bytes: usize, table: &mut Table) {
     let state = State::of(&started).unwrap();
     table.measure("workflow_status", case, &input, |budget| {
         view(&workflow, &state, Opening::Full, &|_: &str| None, budget)?;
-        title(&workflow, &state, "work", budget);
+        title(&workflow, &state, "work", &|_: &str| None, budget);
         Ok(())
     });
     table.measure("workflow_rewind", case, &input, |budget| {

@@ -89,10 +89,10 @@ fn from_the_first_step_to_the_last() {
     as it is
     ```
 
-    Checks:
+    Your output is checked for:
     - Name the mess
 
-    Report in `context` what later steps use:
+    Report what later steps use, by `:set NAME=VALUE`:
     - `size` (compared with "large")
     with the output: size = "large"
     accepted
@@ -101,7 +101,7 @@ fn from_the_first_step_to_the_last() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 
@@ -118,6 +118,64 @@ fn from_the_first_step_to_the_last() {
     The workflow is complete: every step is done or does not apply.
     a report of all that was done:
       workflowlookup session show [ID] --markdown
+    "#);
+}
+
+/// No tool of an agent's is named, and nobody is told to ask their user.
+#[test]
+fn prompts_are_worded_for_a_person() {
+    let place = Place::new();
+    place.write("workflows/parcel.yaml", include_str!("../transcripts/workflows/parcel.yaml"));
+    let input = ":set size=large\nTwo kilos.\n.\nOne.\n.\nTwo.\n.\n";
+    let done = place.run_with_input(&["run", "parcel"], input);
+    insta::assert_snapshot!(done.walked_from("First make"), @r#"
+    exit 1
+    …
+    First make sure that:
+    - The parcel is closed
+
+    Settle first:
+    - Is it urgent?
+
+    Throughout:
+    - Lift with your knees
+
+    Step 1: Weigh (weigh)
+
+    Weigh it.
+
+    Your output is checked for:
+    - Be short (at most 20000 characters)
+
+    Report by `:set NAME=VALUE`:
+    - `size`: "small" or "large" (how large the parcel is)
+    with the output: size = "large"
+    accepted
+
+    Step 2: Lift the large one (lift)
+
+    Loop `carry` (Carry): iteration 1 of 2.
+
+    It was: Two kilos.
+    accepted
+
+    Step 3: Lift the large one (lift)
+
+    Loop `carry` (Carry): iteration 2 of 2.
+
+    It was: Two kilos.
+    accepted
+
+    Step 4: Send off (send-off)
+
+    Loop `carry` ended after 2 iterations.
+
+    Carried: Two.
+
+    Then you are asked to confirm the result.
+    --- stderr
+    stopped: the input ended before the workflow was complete
+      try: `workflowlookup run --resume [ID]` goes on
     "#);
 }
 
@@ -142,7 +200,7 @@ fn what_is_not_good_is_asked_for_again() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
     --- stderr
     stopped: the input ended before the workflow was complete
       try: `workflowlookup run --resume [ID]` goes on
@@ -168,10 +226,10 @@ fn what_is_not_good_is_asked_for_again() {
     as it is
     ```
 
-    Checks:
+    Your output is checked for:
     - Name the mess
 
-    Report in `context` what later steps use:
+    Report what later steps use, by `:set NAME=VALUE`:
     - `size` (compared with "large")
 
     what was handed in last was not accepted
@@ -185,7 +243,7 @@ fn what_is_not_good_is_asked_for_again() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 
@@ -220,7 +278,7 @@ fn nothing_is_handed_in_by_accident() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
     --- stderr
     stopped: the input ended before the workflow was complete
       try: `workflowlookup run --resume [ID]` goes on
@@ -254,10 +312,10 @@ fn back_to_a_step() {
     as it is
     ```
 
-    Checks:
+    Your output is checked for:
     - Name the mess
 
-    Report in `context` what later steps use:
+    Report what later steps use, by `:set NAME=VALUE`:
     - `size` (compared with "large")
     with the output: size = "large"
     accepted
@@ -266,7 +324,7 @@ fn back_to_a_step() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 
@@ -351,7 +409,7 @@ fn an_output_from_the_editor() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
     --- stderr
     So far
     -rw-------
@@ -374,7 +432,7 @@ fn an_output_from_the_editor() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
     --- stderr
     Clean.
     -rw-------

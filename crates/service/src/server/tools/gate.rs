@@ -26,8 +26,9 @@ const SHOWN_BYTES_MAX: usize = 8 * 1024;
 /// How many variables are, and how much of each.
 const VARIABLES_MAX: usize = 50;
 const VARIABLE_BYTES_MAX: usize = 400;
-/// How much of a variable's name, and of a goal.
+/// How much of a variable's name, of a title, and of a goal.
 const NAME_CHARS_MAX: usize = 100;
+const TITLE_CHARS_MAX: usize = 200;
 const GOAL_CHARS_MAX: usize = 200;
 /// What is wanted, for the audit log.
 const ANSWER: &str = "an answer to a question";
@@ -66,22 +67,25 @@ pub(super) fn ask_about(
     subject: Subject<'_>,
     budget: &Budget,
 ) -> Outcome {
-    let Subject { session, output } = subject;
+    let session = subject.session;
     let state = open.signer.sign(gate, session.version, caller.principal.as_deref(), now());
     let arguments = arguments.to_owned();
     Outcome::Ask(Box::new(Ask {
         call: Call::Tool { name: tool, arguments, is_method: false },
-        questions: vec![(QUESTION.to_owned(), form(session, output, budget).into())],
+        questions: vec![(QUESTION.to_owned(), form(open, subject, budget).into())],
         patience: PATIENCE,
         about: Some(session_resources::uri(&session.id)),
         state: Some(state),
     }))
 }
 
-fn form(session: &Session, output: Option<&str>, budget: &Budget) -> Form {
+fn form(open: &Open, subject: Subject<'_>, budget: &Budget) -> Form {
+    let Subject { session, output } = subject;
     let state = &session.state;
     let step = state.position().unwrap_or_default();
-    let title = engine::title(&session.workflow, state, step, budget);
+    let outputs = open.sessions.outputs(session);
+    let title = engine::title(&session.workflow, state, step, &outputs, budget);
+    let title = one_line(&title, TITLE_CHARS_MAX);
     let goal = state.goal.as_ref();
     let goal = goal.map(|goal| format!(" ({})", one_line(goal, GOAL_CHARS_MAX)));
     let goal = goal.unwrap_or_default();

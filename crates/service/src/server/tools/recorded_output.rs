@@ -139,14 +139,17 @@ impl OutputPage {
     }
 
     fn text(&self) -> String {
-        let Self { step_id, iteration, iterations, attempt, attempts, .. } = self;
+        let Self { session_id, step_id, iteration, iterations, attempt, attempts, .. } = self;
         let (end, total) = (self.offset + self.output.len(), self.total_bytes);
         let mut text = format!("Output of step `{step_id}`");
+        let mut which = String::new();
         if *iterations > 1 {
             text.push_str(&format!(", iteration {iteration} of {iterations}"));
+            which.push_str(&format!(" iteration={iteration}"));
         }
         if *attempts > 1 {
             text.push_str(&format!(", attempt {attempt} of {attempts}"));
+            which.push_str(&format!(" attempt={attempt}"));
         }
         text.push_str(&format!(" ({})", self.outcome));
         if self.offset > 0 || self.next.is_some() {
@@ -155,7 +158,7 @@ impl OutputPage {
         text.push_str(&format!(":\n\n{}", self.output));
         if self.next.is_some() {
             text.push_str(&format!(
-                "\n\nThere is more: call {} again with offset {end}.",
+                "\n\nNext: {} sessionId={session_id} stepId={step_id}{which} offset={end}",
                 status::NAME
             ));
         }
@@ -178,4 +181,39 @@ pub(crate) fn from_uri(rest: &str) -> Option<OutputQuery> {
         }
     }
     Some(query)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_ends_in_the_call_for_the_next_one() {
+        let arguments = NextArguments {
+            session_id: "7k2m".to_owned(),
+            step_id: "plan".to_owned(),
+            iteration: 2,
+            attempt: 1,
+            offset: 3,
+        };
+        let mut page = OutputPage {
+            session_id: "7k2m".to_owned(),
+            step_id: "plan".to_owned(),
+            iteration: 2,
+            iterations: 2,
+            attempt: 1,
+            attempts: 1,
+            outcome: "accepted",
+            time: String::new(),
+            offset: 0,
+            total_bytes: 5,
+            output: "One".to_owned(),
+            next: Some(NextPage { tool: status::NAME, arguments }),
+        };
+        let next = "Next: workflow_status sessionId=7k2m stepId=plan iteration=2 offset=3";
+        assert!(page.text().ends_with(&format!(":\n\nOne\n\n{next}")), "{}", page.text());
+        (page.iterations, page.attempts) = (1, 3);
+        let next = "Next: workflow_status sessionId=7k2m stepId=plan attempt=1 offset=3";
+        assert!(page.text().ends_with(next), "{}", page.text());
+    }
 }

@@ -8,8 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize};
 use serde_json::{Value, json};
 use store::sessions::Session;
-use workflow::Condition;
 use workflow::definition::Confirmation;
+use workflow::{Condition, Step};
 
 use super::{advance, status};
 use crate::access::{Who, how_it_is_decided};
@@ -198,7 +198,15 @@ pub(super) fn reads_outputs(session: &Session) -> bool {
         return false;
     }
     let step = state.step.as_deref().and_then(|step| workflow.step(step));
-    step.is_some_and(|step| step.may_refer_to_outputs())
+    if step.is_some_and(|step| step.may_refer_to_outputs()) {
+        return true;
+    }
+    // The titles of the loops around the step are shown too.
+    let mut refers = false;
+    workflow.each_step(&mut |step| {
+        refers |= matches!(step, Step::Loop(_)) && step.may_refer_to_outputs();
+    });
+    refers
 }
 
 /// Notes as paragraphs before an instruction.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use engine::{Budget, ImportOrigin, Opening};
+use engine::{Budget, ImportOrigin, LoopState, Opening};
 use mcp::Outcome;
 use mcp::content::About;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
 
+mod iterations;
+
 pub(crate) const NAME: &str = "workflow_status";
 
 /// How many finished steps are summed up, and how much of each output is shown.
@@ -36,6 +38,8 @@ const VARIABLES_MAX: usize = 50;
 /// How much of a goal is shown in a list, and of an owner's name.
 const GOAL_CHARS_MAX: usize = 200;
 const OWNER_CHARS_MAX: usize = 100;
+/// How much of a title, which may quote an output.
+const TITLE_CHARS_MAX: usize = 200;
 /// How many sessions are shown of the caller's own, and how many of those that are shared with them.
 const SESSIONS_MAX: usize = 20;
 
@@ -157,7 +161,7 @@ struct Memory<'a> {
     goal: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Context::is_empty")]
     context: Context,
-    finished: Vec<Finished<'a>>,
+    finished: Vec<Finished>,
     /// More was finished before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_cut: bool,
@@ -172,9 +176,9 @@ struct Memory<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finished<'a> {
+struct Finished {
     step_id: String,
-    title: Cow<'a, str>,
+    title: String,
     output: String,
     /// `workflow_status` with `stepId` returns all of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -195,19 +199,31 @@ impl<'a> Memory<'a> {
         let refused = |error| refusal(&session.id, error);
         let Summary { steps, is_cut } =
             open.sessions.summary(session, STEPS_MAX).map_err(refused)?;
-        let finished = steps.into_iter().map(|done| Finished {
-            title: engine::title(&session.workflow, &session.state, &done.step, budget),
-            output: cut(done.output.trim(), OUTPUT_BYTES_MAX).into_owned(),
-            is_cut: done.output.trim().len() > OUTPUT_BYTES_MAX,
-            time: time_text(done.time),
-            step_id: done.step,
-        });
+        let loops = iterations::loops_at(open, session, &steps, budget)?;
+        let outputs = open.sessions.outputs(session);
+        let title = |step: &str, loops: &LoopState| {
+            let Session { workflow, state, .. } = session;
+            let title = engine::finished_title(workflow, state, step, loops, &outputs, budget);
+            one_line(&title, TITLE_CHARS_MAX)
+        };
+        let finished: Vec<_> = steps
+            .into_iter()
+            .zip(&loops)
+            .map(|(done, loops)| Finished {
+                title: title(&done.step, loops),
+                output: cut(done.output.trim(), OUTPUT_BYTES_MAX).into_owned(),
+                is_cut: done.output.trim().len() > OUTPUT_BYTES_MAX,
+                time: time_text(done.time),
+                step_id: done.step,
+            })
+            .collect();
+        outputs.finish().map_err(refused)?;
         let state = &session.state;
         let last = open.sessions.last_try(session).map_err(refused)?.and_then(complaints);
         Ok(Self {
             goal: state.goal.as_ref().map(|goal| cut(goal, GOAL_BYTES_MAX)),
             context: bounded(&state.context),
-            finished: finished.collect(),
+            finished,
             is_cut,
             waiting_output: state.waiting.as_ref().map(|w| cut(&w.output, WAITING_BYTES_MAX)),
             last_try: last.map(|(issues, suggestions)| LastTry {

@@ -34,7 +34,7 @@ impl Walk<'_> {
 
     /// Whether loops begin. A rejection leaves the session before them, and there is nothing to do then.
     pub(super) fn decide_loop(&mut self, gate: &LoopGate) -> Result<Flow, Failure> {
-        show::loop_gate(self.terminal, &self.session, gate)?;
+        show::loop_gate(self.terminal, &self.open.sessions, &self.session, gate)?;
         let (is_approved, reason) = match self.ask_answer()? {
             Ok(Answer::Yes) => (true, None),
             Ok(Answer::No(reason)) => (false, reason),

@@ -14,11 +14,14 @@ use super::super::terminal::{CYAN, DIM, GREEN, HEADING, RED, Terminal, YELLOW};
 use super::input::COMMANDS;
 use super::wrap::{self, Kind, Line};
 use service::sessions::refusal;
+use service::words::one_line;
 
 /// How many finished steps a summary shows.
 pub(super) const SUMMARY_MAX: usize = 10;
 /// How much of an output a summary shows, in columns.
 const GLIMPSE_WIDTH: usize = 60;
+/// How much of a title, which may quote an output.
+const TITLE_CHARS_MAX: usize = 200;
 
 pub(super) fn beginning(
     terminal: &mut Terminal,
@@ -101,11 +104,12 @@ pub(super) fn step(
 ) -> Result<(), Failure> {
     let outputs = sessions.outputs(session);
     let budget = Budget::with_steps(VIEW_STEPS_MAX);
-    let view = engine::view(&session.workflow, &session.state, Opening::Full, &outputs, &budget)
-        .map_err(|refused| {
-            let state = Error::Refused { refusal: refused, session: None };
-            refusal(&session.state.workflow_id, state)
-        })?;
+    let view =
+        engine::view(&session.workflow, &session.state, Opening::Terminal, &outputs, &budget)
+            .map_err(|refused| {
+                let state = Error::Refused { refusal: refused, session: None };
+                refusal(&session.state.workflow_id, state)
+            })?;
     outputs.finish().map_err(|error| refusal(&session.id, error))?;
     terminal.line("")?;
     if detail == Detail::WithOpening && !view.opening.is_empty() {
@@ -159,12 +163,15 @@ pub(super) fn waiting(terminal: &mut Terminal, submission: &Submission) -> io::R
 /// Loops that wait for a person before they begin.
 pub(super) fn loop_gate(
     terminal: &mut Terminal,
+    sessions: &Sessions,
     session: &Session,
     gate: &LoopGate,
 ) -> io::Result<()> {
     terminal.line("")?;
+    let (outputs, budget) = (sessions.outputs(session), Budget::for_call());
     for id in &gate.loops {
-        let title = engine::title(&session.workflow, &session.state, id, &Budget::for_call());
+        let title = engine::title(&session.workflow, &session.state, id, &outputs, &budget);
+        let title = one_line(&title, TITLE_CHARS_MAX);
         let what = format!("A person has to approve that loop `{id}` begins: {title}");
         terminal.styled(YELLOW, &what)?;
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use anstyle::Style;
 use engine::{Channel, Decision, LoopGate, Pending, Refusal as EngineRefusal, Submission};
 use store::Version;
-use store::sessions::Session;
+use store::sessions::{Session, Sessions};
 
 use super::find::Found;
 use super::story::{decider, loop_name, step_name};
@@ -41,15 +41,15 @@ pub(super) fn decide(
     })?;
     let version = match seen {
         Some(version) => version,
-        None if is_confirmed(verdict, &session, pending, terminal)? => session.version,
+        None if is_confirmed(verdict, found, &session, pending, terminal)? => session.version,
         None => return Ok(Outcome::Bad),
     };
+    let name = pending_name(&found.open.sessions, &session, pending);
     let (who, reason) = (found.open.user.clone(), reason.map(str::to_owned));
     let decision = Decision { who, channel: Channel::Cli, reason };
     let is_approved = verdict == Verdict::Approve;
     let ruling = Ruling { session: &found.id, version, is_approved, decision, right: None };
     let after = found.open.rule(ruling).map_err(|error| refusal(&found.id, error))?;
-    let name = pending_name(&session, pending);
     terminal.styled(verdict.style(), &format!("{} {name}", verdict.done()))?;
     terminal.line(&Standing::of(&after).to_string())?;
     Ok(Outcome::Good)
@@ -58,11 +58,12 @@ pub(super) fn decide(
 /// Shows what waits, and asks whoever sits at the terminal. A program has to name what it has seen.
 fn is_confirmed(
     verdict: Verdict,
+    found: &Found,
     session: &Session,
     pending: Pending<'_>,
     terminal: &mut Terminal,
 ) -> io::Result<bool> {
-    print_waiting(session, pending, terminal)?;
+    print_waiting(&found.open.sessions, session, pending, terminal)?;
     if !io::stdin().is_terminal() {
         let message =
             "nothing was decided: `--version` is missing, and there is no terminal to ask at";
@@ -113,26 +114,27 @@ impl Verdict {
 }
 
 /// What is decided, as the object of a sentence.
-fn pending_name(session: &Session, pending: Pending<'_>) -> String {
+fn pending_name(sessions: &Sessions, session: &Session, pending: Pending<'_>) -> String {
     match pending {
         Pending::Output(submission) => {
-            format!("the output of {}", step_name(session, &submission.step))
+            format!("the output of {}", step_name(sessions, session, &submission.step))
         }
         Pending::Loops(gate) => {
-            let loops: Vec<String> = gate.loops.iter().map(|id| loop_name(session, id)).collect();
-            loops.join(" and ")
+            let loops = gate.loops.iter().map(|id| loop_name(sessions, session, id));
+            loops.collect::<Vec<_>>().join(" and ")
         }
     }
 }
 
 /// Everything about it, so that a person can decide, and the version that they decide about.
 pub(super) fn print_waiting(
+    sessions: &Sessions,
     session: &Session,
     pending: Pending<'_>,
     terminal: &mut Terminal,
 ) -> io::Result<()> {
     terminal.styled(HEADING, "Waiting for a person")?;
-    let (name, version) = (pending_name(session, pending), session.version);
+    let (name, version) = (pending_name(sessions, session, pending), session.version);
     match pending {
         Pending::Output(submission) => {
             terminal.line(&format!("  {name}, version {version}:"))?;

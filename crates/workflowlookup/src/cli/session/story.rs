@@ -4,19 +4,21 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use engine::{Channel, Decision, Event, ImportOrigin, Origin, State};
+use engine::{Budget, Channel, Decision, Event, ImportOrigin, Origin, State};
 use store::Version;
-use store::sessions::Session;
-use workflow::Step;
+use store::sessions::{Session, Sessions};
 
 use super::find::Found;
 use service::error::Refusal;
-use service::sessions::{from_store, refusal};
+use service::sessions::{Open, from_store, refusal};
 use service::words::one_line;
 
 const TITLE_CHARS_MAX: usize = 80;
+/// How much of a title a report has. It may quote an output.
+const REPORT_TITLE_CHARS_MAX: usize = 200;
 
 pub(super) struct Story {
+    pub(super) open: Arc<Open>,
     pub(super) session: Arc<Session>,
     /// Whom it is shared with, over HTTP.
     pub(super) shared_with: Vec<String>,
@@ -33,6 +35,8 @@ pub(super) struct Told {
     pub(super) event: Event,
     /// The step that it is about; for a beginning and for going back, where that leads.
     pub(super) step: Option<String>,
+    /// The title of that step, with what was known then.
+    pub(super) title: String,
     /// Which try of the step this is, where it is one.
     pub(super) attempt: Option<u32>,
     /// The going back after which it does not count any more.
@@ -46,12 +50,20 @@ impl Story {
         let refused = |error| refusal(&found.id, error);
         // One that is broken is shown too, with what is wrong.
         let session = Arc::new(found.open.sessions.replay(&found.id).map_err(refused)?);
-        let mut events = Vec::new();
+        let mut events: Vec<Told> = Vec::new();
         let mut state = State::default();
+        let budget = Budget::for_call();
         let each =
             found.open.sessions.each_event(&found.id, session.version, |version, time, event| {
                 let (step, attempt) = about(event, &state);
+                let leads_there = matches!(event, Event::Started { .. } | Event::Rewound { .. });
+                let title_in = |state: &State| {
+                    let step = step.as_deref();
+                    step.map(|step| title_at(&session, state, step, &events, &budget))
+                };
+                let before = (!leads_there).then(|| title_in(&state));
                 state.apply(event);
+                let title = before.unwrap_or_else(|| title_in(&state)).unwrap_or_default();
                 let event = event.clone();
                 let superseded_by = None;
                 let is_unverified = false;
@@ -60,6 +72,7 @@ impl Story {
                     time,
                     event,
                     step,
+                    title,
                     attempt,
                     superseded_by,
                     is_unverified,
@@ -71,7 +84,7 @@ impl Story {
         let flaws = found.open.sessions.verify(&found.id).map_err(refused)?.flaws;
         let shared_with = found.open.sessions.store().shares(&found.id);
         let shared_with = shared_with.map_err(|error| from_store(&error))?;
-        Ok(Self { session, shared_with, events, flaws })
+        Ok(Self { open: Arc::clone(&found.open), session, shared_with, events, flaws })
     }
 
     pub(super) fn began(&self) -> u64 {
@@ -133,6 +146,28 @@ fn about(event: &Event, before: &State) -> (Option<String>, Option<u32>) {
     }
 }
 
+/// The title of a step as it was when the session stood so, behind these events.
+fn title_at(
+    session: &Session,
+    state: &State,
+    step: &str,
+    events: &[Told],
+    budget: &Budget,
+) -> String {
+    let output = |step: &str| {
+        let location = state.outputs.get(step).filter(|location| location.session.is_none())?;
+        let at = usize::try_from(location.version).ok()?.checked_sub(1)?;
+        match &events.get(at)?.event {
+            Event::Accepted { submission, .. } | Event::Submitted { submission } => {
+                Some(submission.output.clone())
+            }
+            _ => None,
+        }
+    };
+    let title = engine::title(&session.workflow, state, step, &output, budget);
+    one_line(&title, REPORT_TITLE_CHARS_MAX)
+}
+
 /// Walks back from the end. Where the session went back, what lies between does not count; one may also have gone
 /// back to something that was superseded before, and which counts again then.
 fn mark_superseded(events: &mut [Told]) {
@@ -173,17 +208,27 @@ fn mark_unverified(events: &mut [Told]) {
     }
 }
 
+/// The title of a step or a loop as the session stands.
+pub(super) fn current_title(sessions: &Sessions, session: &Session, id: &str) -> String {
+    let (outputs, budget) = (sessions.outputs(session), Budget::for_call());
+    let title = engine::title(&session.workflow, &session.state, id, &outputs, &budget);
+    one_line(&title, REPORT_TITLE_CHARS_MAX)
+}
+
 /// A step by its id and its title, as sentences name it.
-pub(super) fn step_name(session: &Session, id: &str) -> String {
-    match session.workflow.step(id).map(Step::title) {
-        Some(title) => format!("step `{id}` ({})", one_line(title, TITLE_CHARS_MAX)),
+pub(super) fn step_name(sessions: &Sessions, session: &Session, id: &str) -> String {
+    match session.workflow.step(id) {
+        Some(_) => {
+            let title = current_title(sessions, session, id);
+            format!("step `{id}` ({})", one_line(&title, TITLE_CHARS_MAX))
+        }
         None => format!("step `{id}`"),
     }
 }
 
 /// A loop by its id and its title, as sentences name it.
-pub(super) fn loop_name(session: &Session, id: &str) -> String {
-    step_name(session, id).replacen("step", "loop", 1)
+pub(super) fn loop_name(sessions: &Sessions, session: &Session, id: &str) -> String {
+    step_name(sessions, session, id).replacen("step", "loop", 1)
 }
 
 /// The file that a session came from, as the rest of a sentence.
@@ -228,7 +273,8 @@ mod tests {
             };
             let version = at as Version;
             let (step, attempt, superseded_by) = (None, None, None);
-            Told { version, time: 0, event, step, attempt, superseded_by, is_unverified: false }
+            let (title, is_unverified) = (String::new(), false);
+            Told { version, time: 0, event, step, title, attempt, superseded_by, is_unverified }
         };
         let mut events: Vec<Told> = (1..=count).map(told).collect();
         mark_superseded(&mut events);

@@ -14,7 +14,7 @@ fn a_person_says_yes_no_or_later() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 
@@ -49,7 +49,7 @@ fn a_person_says_yes_no_or_later() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 

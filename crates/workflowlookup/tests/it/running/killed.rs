@@ -25,7 +25,7 @@ fn what_was_accepted_is_there_after_a_kill() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     A person has to confirm the output of `agree`:
 

@@ -51,10 +51,10 @@ fn a_walk_at_a_terminal() {
     as it is
     ```
 
-    Checks:
+    Your output is checked for:
     - Name the mess
 
-    Report in `context` what later steps use:
+    Report what later steps use, by `:set NAME=VALUE`:
     - `size` (compared with "large")
 
     Type the output, and end it with a line that has only a dot,
@@ -71,7 +71,7 @@ fn a_walk_at_a_terminal() {
 
     Say what goes.
 
-    A person confirms the result.
+    Then you are asked to confirm the result.
 
     . hand in · :e editor · :f file · :set variable · :q leave ·
     :? help

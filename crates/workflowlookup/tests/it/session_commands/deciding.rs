@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::Place;
-use crate::agent::{Agent, LETTER, advance, structured};
+use crate::agent::{Agent, Era, Heard, LETTER, advance, structured};
 use crate::running::live::Live;
+use crate::transcripts::Process;
 
 #[test]
 fn only_what_the_terminal_showed_is_decided() {
@@ -43,4 +44,66 @@ fn only_what_the_terminal_showed_is_decided() {
         assert_eq!(agent.status(&session)["waiting"], json!(null));
         agent.end();
     }
+}
+
+/// A letter to each friend, and one more step, whose title quotes the last letter.
+const LETTERS: &str = "
+id: letters
+name: Letters
+description: Writes to friends
+version: 1.0.0
+steps:
+  - id: each
+    type: loop
+    title: Each
+    loop: { type: forEach, items: friends, itemVar: friend, maxIterations: 9 }
+    body:
+      - { id: write-it, title: 'Write to {{friend}}', prompt: Write., requireConfirmation: true }
+  - { id: send-it, title: 'Send {{steps.write-it.output}}{{ghost}}', prompt: Send., requireConfirmation: true }
+";
+
+#[test]
+fn titles_are_filled_for_people_and_agents() {
+    let place = Place::new();
+    place.write("workflows/letters.yaml", LETTERS);
+    let mut command = place.command(&["serve"]);
+    command.stderr(std::process::Stdio::null());
+    let capabilities = json!({"elicitation": {}});
+    let mut agent = Agent::connect(Process::spawn(command), Era::Legacy, capabilities);
+    let context = json!({"friends": ["Ada", "Bob"]});
+    let begun = json!({"workflowId": "letters", "context": context});
+    let begun = agent.call("workflow_start", &begun);
+    let session = structured(&begun)["sessionId"].as_str().unwrap().to_owned();
+    // The user looks away, and a person decides at the command line.
+    let mut submit = |revision, step, output, version: &str, shown: &str| {
+        agent.begin_call("workflow_advance", &advance(&session, revision, step, output));
+        let message = loop {
+            match agent.hear().unwrap() {
+                Heard::Asked { message, .. } => break message,
+                Heard::Told { .. } => {}
+                Heard::Answer { result, .. } => panic!("{result}"),
+            }
+        };
+        assert!(message.contains(&format!("step `{step}`, {shown}, before")), "{message}");
+        let name = format!("step `{step}` ({shown})");
+        let show = place.run(&["session", "show", &session]).stdout;
+        assert!(show.contains(&format!("stands at    {name}")), "{show}");
+        assert!(show.contains(&format!("the output of {name}, version {version}")), "{show}");
+        let approved = place.run(&["session", "approve", &session, "--version", version]).stdout;
+        assert!(approved.contains(&format!("approved the output of {name}")), "{approved}");
+        agent.answer();
+    };
+    submit(0, "write-it", "Dear Ada", "2", "Write to Ada");
+    submit(1, "write-it", "Dear Bob", "4", "Write to Bob");
+    submit(2, "send-it", "Sent.", "6", "Send Dear Bob…");
+    let status = agent.status(&session);
+    let titles = status["finished"].as_array().unwrap().iter().map(|step| &step["title"]);
+    let titles: Vec<_> = titles.collect();
+    assert_eq!(titles, ["Write to Ada", "Write to Bob", "Send Dear Bob…"]);
+    agent.end();
+    let report = place.run(&["session", "show", &session, "--markdown"]).stdout;
+    for heading in ["1. Write to Ada (`write-it`)", "2. Write to Bob (`write-it`)"] {
+        assert!(report.contains(&format!("### {heading}")), "{report}");
+    }
+    assert!(report.contains("### 3. Send Dear Bob… (`send-it`)"), "{report}");
 }

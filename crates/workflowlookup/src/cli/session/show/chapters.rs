@@ -27,6 +27,7 @@ pub(super) enum Chapter<'a> {
 /// One time that a step was worked on.
 pub(super) struct Work<'a> {
     pub(super) step: &'a str,
+    pub(super) title: &'a str,
     /// The tries that led to nothing.
     pub(super) failures: Vec<Failure<'a>>,
     pub(super) ending: Ending<'a>,
@@ -107,8 +108,8 @@ pub(super) fn chapters(story: &Story) -> Vec<Chapter<'_>> {
 impl<'a> Work<'a> {
     fn begun(told: &'a Told) -> Self {
         let step = told.step.as_deref().unwrap_or_default();
-        let superseded_by = told.superseded_by;
-        Self { step, failures: Vec::new(), ending: Ending::Open, superseded_by }
+        let (title, superseded_by) = (&*told.title, told.superseded_by);
+        Self { step, title, failures: Vec::new(), ending: Ending::Open, superseded_by }
     }
 
     /// Says whether the step is done with this.

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use engine::{Decision, ImportOrigin, LoopGate, Pending, Submission};
 use store::Version;
-use workflow::{Context, Step};
+use workflow::Context;
 
 use super::chapters::{Chapter, Ending, Failure, Why, Work, chapters};
 use super::marks::{code, fenced, indented, inline, line};
-use crate::cli::session::story::{Story, Told, decider, import_name};
+use crate::cli::session::story::{Story, Told, current_title, decider, import_name};
 use service::sessions::time_text;
 use service::words::plural;
 
@@ -68,10 +68,20 @@ impl Report<'_> {
         self.text.push('\n');
     }
 
-    /// A step by its title and its id.
+    /// A step by its title and its id, as the session stands.
     fn step(&self, id: &str) -> String {
-        match self.story.session.workflow.step(id).map(Step::title) {
-            Some(title) => format!("{} ({})", inline(title), code(id)),
+        let Story { open, session, .. } = self.story;
+        self.titled(id, &current_title(&open.sessions, session, id))
+    }
+
+    /// The step that an event is about, as it was called then.
+    fn told_step(&self, told: &Told) -> Option<String> {
+        told.step.as_deref().map(|id| self.titled(id, &told.title))
+    }
+
+    fn titled(&self, id: &str, title: &str) -> String {
+        match self.story.session.workflow.step(id) {
+            Some(_) => format!("{} ({})", inline(title), code(id)),
             None => code(id),
         }
     }
@@ -145,7 +155,7 @@ impl Report<'_> {
     }
 
     fn loop_decision(&mut self, told: &Told, decision: &Decision, is_approved: bool) {
-        let name = told.step.as_deref().map(|step| self.step(step)).unwrap_or_default();
+        let name = self.told_step(told).unwrap_or_default();
         self.heading("", &format!("Loop {name}"), told.superseded_by);
         let verb = if is_approved { "Approved" } else { "Rejected" };
         let (time, mark) = (time_text(told.time), unverified(told));
@@ -180,7 +190,7 @@ impl Report<'_> {
     }
 
     fn back(&mut self, told: &Told, reason: &str) {
-        let to = told.step.as_deref().map_or("the end".to_owned(), |step| self.step(step));
+        let to = self.told_step(told).unwrap_or_else(|| "the end".to_owned());
         self.heading("", &format!("Back to {to}"), told.superseded_by);
         let (time, why) = (time_text(told.time), because(Some(reason)));
         let superseded = told.supersedes().unwrap_or_else(|| "nothing".to_owned());
@@ -191,7 +201,8 @@ impl Report<'_> {
     }
 
     fn work(&mut self, number: usize, work: &Work<'_>) {
-        self.heading(&format!("{number}. "), &self.step(work.step), work.superseded_by);
+        let step = self.titled(work.step, work.title);
+        self.heading(&format!("{number}. "), &step, work.superseded_by);
         match work.ending {
             Ending::Open => self.paragraph("Not done: no output was accepted."),
             Ending::Waiting { told, output } => {

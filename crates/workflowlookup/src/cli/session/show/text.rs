@@ -16,14 +16,14 @@ const LINE_CHARS_MAX: usize = 100;
 const GOAL_CHARS_MAX: usize = 1_000;
 
 pub(super) fn print(story: &Story, terminal: &mut Terminal) -> io::Result<()> {
-    let session = &*story.session;
+    let (sessions, session) = (&story.open.sessions, &*story.session);
     terminal.styled(HEADING, &one_line(&session.workflow.name, LINE_CHARS_MAX))?;
     for (name, value) in facts(story) {
         terminal.line(&format!("  {name:<12} {value}"))?;
     }
     if let Some(pending) = session.state.pending() {
         terminal.line("")?;
-        print_waiting(session, pending, terminal)?;
+        print_waiting(sessions, session, pending, terminal)?;
         terminal.styled(DIM, "  decide with:")?;
         for verb in ["approve", "reject"] {
             let id = &session.id;
@@ -63,7 +63,7 @@ pub(super) fn print(story: &Story, terminal: &mut Terminal) -> io::Result<()> {
 }
 
 fn facts(story: &Story) -> Vec<(&'static str, String)> {
-    let session = &*story.session;
+    let (sessions, session) = (&story.open.sessions, &*story.session);
     let state = &session.state;
     let workflow = format!("{} {}", state.workflow_id, session.workflow.version);
     let mut facts = vec![
@@ -83,14 +83,15 @@ fn facts(story: &Story) -> Vec<(&'static str, String)> {
         facts.insert(2, ("goal", one_line(goal, GOAL_CHARS_MAX)));
     }
     if let Some(gate) = &state.loop_gate {
-        let loops: Vec<String> = gate.loops.iter().map(|id| loop_name(session, id)).collect();
+        let loops = gate.loops.iter().map(|id| loop_name(sessions, session, id));
+        let loops: Vec<String> = loops.collect();
         facts.push(("stands", format!("before {}", loops.join(" and "))));
     } else if let Some(step) = &state.step {
         let tried = match state.attempts {
             0 => String::new(),
             attempts => format!(", after {}", plural(attempts as usize, "failed attempt")),
         };
-        facts.push(("stands at", format!("{}{tried}", step_name(session, step))));
+        facts.push(("stands at", format!("{}{tried}", step_name(sessions, session, step))));
     }
     facts.push(("revision", state.revision.to_string()));
     facts.push(("began", time_text(story.began())));
