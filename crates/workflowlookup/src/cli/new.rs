@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Ended {
         .with_context(|| format!("cannot write `{}`", schema.display()))?;
     terminal.styled(GREEN, &format!("wrote {}", path.display()))?;
     terminal.line(&format!("  edit it, then: workflowlookup validate {}", path.display()))?;
-    terminal.line(&format!("  its first step: workflowlookup next {id}"))?;
+    terminal.line(&format!("  walk it: workflowlookup run {id}"))?;
     Ok(Outcome::Good)
 }
 

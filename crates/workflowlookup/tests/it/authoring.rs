@@ -14,7 +14,7 @@ fn new_writes_a_valid_workflow_and_never_overwrites() {
     --- stdout
     wrote workflows/tidy-the-garage.json
       edit it, then: workflowlookup validate workflows/tidy-the-garage.json
-      its first step: workflowlookup next tidy-the-garage
+      walk it: workflowlookup run tidy-the-garage
     ");
     let validated = place.run(&["validate", "workflows", "--deny-warnings"]);
     insta::assert_snapshot!(validated.shown(), @"

@@ -62,6 +62,7 @@ pub(super) fn about() -> About {
                     },
                 },
                 "nextCursor": {"type": "string"},
+                "instruction": {"type": "string"},
             },
             "required": ["workflows"],
         })),
@@ -129,9 +130,14 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
             spell_out(&ids)
         );
     }
-    text.push_str(match listing.workflows.is_empty() {
+    let instruction = match listing.workflows.is_empty() {
         true => "No workflow matches. Call again with fewer words, or with none to see all.",
         false => "Start one with workflow_start, or resume a session with workflow_status.",
-    });
+    };
+    text.push_str(instruction);
+    // The shape of the method's result is a promise.
+    if asker == Asker::Call {
+        structured["instruction"] = json!(instruction);
+    }
     Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
 }

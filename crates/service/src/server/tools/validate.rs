@@ -89,7 +89,8 @@ fn validate(app: &App, arguments: &Arguments, budget: &Budget) -> Result<Outcome
     }
     let mut text = if verdict.valid {
         format!(
-            "Valid. Go on with workflow_next, with `{step_id}` in completedSteps unless its prompt says otherwise."
+            "Valid; nothing is recorded. In a session, workflow_advance checks. Otherwise go on with workflow_next, with \
+             `{step_id}` in completedSteps unless its prompt says otherwise."
         )
     } else {
         "Not valid.".to_owned()
