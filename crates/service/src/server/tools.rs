@@ -21,6 +21,7 @@ use crate::sessions::Denied;
 use mcp::Carried;
 
 mod advance;
+mod arguments;
 mod call_upstream;
 mod capabilities;
 mod describe;
@@ -140,6 +141,11 @@ struct About<'a> {
     session_id: Option<Cow<'a, str>>,
 }
 
+/// How much is said of why arguments cannot be read, which may quote a name that is none of theirs.
+const DETAILS_BYTES_MAX: usize = 1024;
+/// How much of an unknown cursor is repeated.
+const CURSOR_BYTES_SHOWN: usize = 64;
+
 fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
     name: &str,
     arguments: &'a RawValue,
@@ -154,13 +160,19 @@ fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
                 tool.map(|tool| (tool.about)().input_schema)
             };
             let (own, upstream) = (schema(all()), schema(of_upstreams()));
+            // What is too large is not looked at any further.
+            let (own, upstream) = match raw.get().len() > INPUT_BYTES_MAX {
+                true => (None, None),
+                false => (own, upstream),
+            };
             let encoded = own.as_ref().or(upstream.as_ref());
             let encoded = encoded.and_then(|schema| misfit::encoded_argument(schema, raw));
             // The tools for upstreams have words of their own for what is often wrong.
             let misfit =
                 encoded.or_else(|| upstream.and_then(|schema| misfit::misfit(&schema, raw)));
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
-            return bad_arguments(&misfit.or(details).unwrap_or_default()).into();
+            let details = misfit.or(details).unwrap_or_default();
+            return bad_arguments(&cut(&details, DETAILS_BYTES_MAX)).into();
         }
     };
     match call(arguments) {
@@ -325,7 +337,7 @@ fn as_text(answer: &impl Serialize) -> Outcome {
 /// How many come before the page that a cursor leads to.
 fn skipped(cursor: Option<&str>) -> Result<usize, Refusal> {
     let Some(cursor) = cursor else { return Ok(0) };
-    cursor.parse().map_err(|_| bad(format!("unknown cursor `{cursor}`")))
+    cursor.parse().map_err(|_| bad(format!("unknown cursor `{}`", cut(cursor, CURSOR_BYTES_SHOWN))))
 }
 
 fn bad(details: String) -> Refusal {

@@ -13,10 +13,9 @@ use store::sessions::{Advanced, Error, Session, Verdict};
 use workflow::Context;
 
 use super::session_answer::{
-    Answer, about_session, noted, read_revision, reads_outputs, revision_schema, session_id_schema,
-    writing,
+    Answer, about_session, noted, reads_outputs, revision_schema, session_id_schema, writing,
 };
-use super::{Carried, bounded, gate, id_schema, look, refused, view_budget};
+use super::{Carried, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -28,12 +27,15 @@ pub(super) const NAME: &str = "workflow_advance";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::session_id")]
     session_id: String,
-    #[serde(deserialize_with = "read_revision")]
+    #[serde(deserialize_with = "arguments::revision")]
     revision: u64,
+    #[serde(deserialize_with = "arguments::step_id")]
     step_id: String,
+    #[serde(deserialize_with = "arguments::submitted_output")]
     output: String,
-    #[serde(default, deserialize_with = "bounded")]
+    #[serde(default, deserialize_with = "arguments::context")]
     context: Option<Context>,
 }
 

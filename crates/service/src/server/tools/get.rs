@@ -5,13 +5,14 @@ use mcp::content::About;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{id_schema, read_only};
+use super::{arguments, id_schema, read_only};
 use crate::app::{self, App};
 use crate::error::Refusal;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::id")]
     id: String,
 }
 

@@ -9,12 +9,10 @@ use serde_json::json;
 use untrusted_text::{sanitize, spell_out};
 
 use super::super::catalogue;
-use super::{Asker, read_only};
+use super::{Asker, arguments, read_only};
 use crate::app::{self, App, Filter, Summary};
 use crate::error::Refusal;
 
-/// The longest query or category: each word is looked for in every workflow.
-const FILTER_BYTES_MAX: usize = 1024;
 /// How many workflows one page holds.
 const PAGE: usize = 50;
 /// How many ids a page names whose files are not trusted.
@@ -23,8 +21,11 @@ const UNTRUSTED_MAX: usize = 10;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(default, deserialize_with = "arguments::query")]
     query: Option<String>,
+    #[serde(default, deserialize_with = "arguments::category")]
     category: Option<String>,
+    #[serde(default, deserialize_with = "arguments::cursor")]
     cursor: Option<String>,
 }
 
@@ -81,12 +82,6 @@ pub(super) fn about() -> About {
 }
 
 pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outcome, Refusal> {
-    for (what, text) in [("query", &arguments.query), ("category", &arguments.category)] {
-        if text.as_ref().is_some_and(|text| text.len() > FILTER_BYTES_MAX) {
-            let details = format!("{what} may have {FILTER_BYTES_MAX} bytes");
-            return Err(Refusal::InvalidParams { details, hint: None });
-        }
-    }
     let snapshot = app.snapshot();
     let words = arguments.query.unwrap_or_default();
     let filter = Filter {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
 
-use super::{Carried, ID_PATTERN, bounded, id_schema, needs_worker, read_only, refused};
+use super::{Carried, ID_PATTERN, arguments, id_schema, needs_worker, read_only, refused};
 use crate::app::{self, App};
 use crate::error::Refusal;
 
@@ -18,11 +18,13 @@ const NO_SESSION: &str =
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
+    #[serde(default, deserialize_with = "arguments::current_step")]
     current_step: Option<String>,
-    #[serde(deserialize_with = "bounded")]
+    #[serde(deserialize_with = "arguments::completed_steps")]
     completed_steps: Vec<String>,
-    #[serde(default, deserialize_with = "bounded")]
+    #[serde(default, deserialize_with = "arguments::context")]
     context: Option<Context>,
 }
 

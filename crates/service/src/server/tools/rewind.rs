@@ -8,10 +8,8 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use store::sessions::NewIds;
 
-use super::session_answer::{
-    Answer, about_session, read_revision, revision_schema, session_id_schema, writing,
-};
-use super::{Carried, id_schema, refused, view_budget};
+use super::session_answer::{Answer, about_session, revision_schema, session_id_schema, writing};
+use super::{Carried, arguments, id_schema, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
@@ -22,12 +20,15 @@ pub(super) const NAME: &str = "workflow_rewind";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::session_id")]
     session_id: String,
-    #[serde(deserialize_with = "read_revision")]
+    #[serde(deserialize_with = "arguments::revision")]
     revision: u64,
+    #[serde(deserialize_with = "arguments::to_step")]
     to_step: String,
+    #[serde(deserialize_with = "arguments::reason")]
     reason: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "arguments::fork")]
     fork: bool,
 }
 

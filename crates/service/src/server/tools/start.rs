@@ -14,7 +14,7 @@ use store::sessions::{Error, Session, Start};
 use workflow::Context;
 
 use super::session_answer::{Answer, about_session, noted, reads_outputs, writing};
-use super::{Carried, bounded, gate, id_schema, look, refused, view_budget};
+use super::{Carried, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::{self, App};
 use crate::error::Refusal;
@@ -26,12 +26,15 @@ pub(super) const NAME: &str = "workflow_start";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
+    #[serde(default, deserialize_with = "arguments::goal")]
     goal: Option<String>,
-    #[serde(default, deserialize_with = "bounded")]
+    #[serde(default, deserialize_with = "arguments::context")]
     context: Option<Context>,
+    #[serde(default, deserialize_with = "arguments::key")]
     key: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "arguments::shared_with")]
     shared_with: Vec<String>,
 }
 

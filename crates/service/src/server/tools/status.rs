@@ -15,7 +15,7 @@ use workflow::Context;
 use super::advance::complaints;
 use super::recorded_output::{self, OutputQuery};
 use super::session_answer::{Answer, about_session, reads_outputs, session_id_schema};
-use super::{Carried, cut, id_schema, look, read_only, refused, view_budget};
+use super::{Carried, arguments, cut, id_schema, look, read_only, refused, view_budget};
 use crate::access::{OpenSessions, SessionList, Who};
 use crate::app::App;
 use crate::error::Refusal;
@@ -46,11 +46,17 @@ const SESSIONS_MAX: usize = 20;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(default, deserialize_with = "arguments::session_id")]
     session_id: Option<String>,
+    #[serde(default, deserialize_with = "arguments::query")]
     query: Option<String>,
+    #[serde(default, deserialize_with = "arguments::step_id")]
     step_id: Option<String>,
+    #[serde(default, deserialize_with = "arguments::iteration")]
     iteration: Option<u32>,
+    #[serde(default, deserialize_with = "arguments::attempt")]
     attempt: Option<u32>,
+    #[serde(default, deserialize_with = "arguments::offset")]
     offset: Option<usize>,
 }
 

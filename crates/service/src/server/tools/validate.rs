@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
 
-use super::{Carried, bounded, id_schema, needs_worker, read_only, refused};
+use super::{Carried, arguments, id_schema, needs_worker, read_only, refused};
 use crate::app::App;
 use crate::error::Refusal;
 
@@ -17,10 +17,13 @@ const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output acc
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Arguments {
+    #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
+    #[serde(deserialize_with = "arguments::step_id")]
     step_id: String,
+    #[serde(deserialize_with = "arguments::checked_output")]
     output: String,
-    #[serde(default, deserialize_with = "bounded")]
+    #[serde(default, deserialize_with = "arguments::context")]
     context: Option<Context>,
 }
 
