@@ -287,9 +287,27 @@ fn declaration() -> impl Strategy<Value = Value> {
 fn declared(mut definition: Value, extra: Vec<(&str, Value)>, is_optional: bool) -> Value {
     let mut names = BTreeSet::new();
     rename_variables(&mut definition, &mut names);
-    let mut variables: Map<String, Value> =
-        names.iter().map(|name| (name.clone(), json!({"schema": {}}))).collect();
-    let mut reports: Vec<String> = names.into_iter().collect();
+    let mut variables = Map::new();
+    for path in &names {
+        let mut parts = path.split('.');
+        let name = parts.next().unwrap_or_default();
+        let declaration = variables.entry(name).or_insert_with(|| json!({"schema": {}}));
+        let mut schema = &mut declaration["schema"];
+        // A gate wants all of a path to be there.
+        for part in parts {
+            schema["type"] = "object".into();
+            match &mut schema["required"] {
+                Value::Array(required) if required.iter().any(|name| name == part) => {}
+                Value::Array(required) => required.push(part.into()),
+                none => *none = json!([part]),
+            }
+            schema = &mut schema["properties"][part];
+            if schema.is_null() {
+                *schema = json!({});
+            }
+        }
+    }
+    let mut reports: Vec<String> = variables.keys().cloned().collect();
     for (name, declaration) in extra {
         if variables.insert(name.to_owned(), declaration).is_none() {
             reports.push(format!("{name}{}", if is_optional { "?" } else { "" }));
@@ -303,16 +321,15 @@ fn declared(mut definition: Value, extra: Vec<(&str, Value)>, is_optional: bool)
     definition
 }
 
-/// Collects every variable that a definition uses, and gives those another name that cannot be declared.
+/// Collects every variable that a definition uses, as a dotted path, and gives those another name that cannot be declared.
 fn rename_variables(value: &mut Value, names: &mut BTreeSet<String>) {
-    let head = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
                 match value {
                     Value::String(name) if ["var", "count", "items"].contains(&&**field) => {
                         *name = name.replace(' ', "_");
-                        names.insert(head(name));
+                        names.insert(name.clone());
                     }
                     other => rename_variables(other, names),
                 }
@@ -324,7 +341,7 @@ fn rename_variables(value: &mut Value, names: &mut BTreeSet<String>) {
                 if let Piece::Slot { inner, .. } = piece
                     && let Some(slot) = slot(inner)
                 {
-                    names.insert(head(slot.name));
+                    names.insert(slot.name.to_owned());
                 }
             }
         }
