@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use workflow::{Finding, Format, Reading, Scrutiny, read};
+use workflow::{Budget, Exhausted, Finding, Format, Reading, Scrutiny, read};
 
 use crate::load::{Found, find, read_with};
 
@@ -50,20 +50,35 @@ pub fn examine(path: &Path) -> io::Result<Examination> {
 
 fn examine_file(path: PathBuf) -> Option<Examined> {
     let name = path.display().to_string();
-    let (reading, content) = read_with(&path, |bytes| examine_text(bytes, Some(&name)))?;
+    let (reading, content) = read_with(&path, |bytes| {
+        let reading = read(bytes, choose_format(bytes, Some(&name)), Scrutiny::Compile);
+        with_file_name(reading, Some(&name))
+    })?;
     let text = content.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
     Some(Examined { path, reading, text })
 }
 
-/// Checks a definition for its author, wherever its text comes from. The file name, if any, decides the format and
-/// becomes part of the findings.
-pub fn examine_text(bytes: &[u8], file_name: Option<&str>) -> Reading {
-    let format = file_name.and_then(Format::of).unwrap_or_else(|| detect_format(bytes));
-    let mut reading = read(bytes, format, Scrutiny::Compile);
+/// Checks a definition for its author within a budget, wherever its text comes from. The file name, if any, decides the
+/// format and becomes part of the findings.
+pub fn examine_text(
+    bytes: &[u8],
+    file_name: Option<&str>,
+    budget: &Budget,
+) -> Result<Reading, Exhausted> {
+    let format = choose_format(bytes, file_name);
+    let reading = Reading::from_bytes(bytes, format, Scrutiny::Compile, budget)?;
+    Ok(with_file_name(reading, file_name))
+}
+
+fn with_file_name(mut reading: Reading, file_name: Option<&str>) -> Reading {
     for finding in &mut reading.findings {
         finding.file = file_name.map(Into::into);
     }
     reading
+}
+
+fn choose_format(bytes: &[u8], file_name: Option<&str>) -> Format {
+    file_name.and_then(Format::of).unwrap_or_else(|| detect_format(bytes))
 }
 
 /// The format of a text whose name does not tell. A definition in JSON begins with a brace, no block of YAML does, and

@@ -2,16 +2,31 @@
 //! Only where something is wrong (and for YAML) is the untyped tree built, for the places and for
 //! the problems that typed reading hides behind the first.
 
+use std::ops::Range;
+
+use budget::{Budget, Exhausted};
 use serde::Deserialize;
 
 use crate::definition::{Body, Step, UnusableCriteria, Workflow};
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Severity, render};
 use crate::limits::FILE_BYTES_MAX;
 use crate::pointer::segments;
 use crate::rules::{self, FINDINGS_MAX, Report};
 use crate::serial::Fields;
 use crate::shape;
-use crate::tree::{At, Lines, Node, Unreadable, json_too_deep, parse_json, parse_yaml};
+use crate::tree::{At, Duplicate, Lines, Node, Unreadable, json_too_deep, parse_json, parse_yaml};
+
+mod expansion;
+mod places;
+
+use places::{Cursor, POINTER_BYTES_LONG, Survey};
+
+/// The steps for each byte of a text that is read typed, and of one that becomes a tree.
+const TYPED_STEPS_PER_BYTE: u64 = 1;
+const TREE_STEPS_PER_BYTE: u64 = 10;
+/// The steps that excerpts of the text may take together: each looks at a whole line, and a file may be
+/// a single one. The findings that are left are shown without.
+const EXCERPT_STEPS_MAX: u64 = 5_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -49,32 +64,14 @@ pub struct Reading {
     pub findings: Vec<Finding>,
 }
 
+/// Reads a definition, within the budget of one call.
 pub fn read(bytes: &[u8], format: Format, scrutiny: Scrutiny) -> Reading {
-    if bytes.len() > FILE_BYTES_MAX {
-        return Reading::refused(too_large());
-    }
-    let (bytes, has_mark) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
-        Some(rest) => (rest, true),
-        None => (bytes, false),
-    };
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) if !is_utf_16(bytes) => text,
-        Ok(_) => return Reading::refused(not_utf_8(bytes, 0)),
-        Err(error) => return Reading::refused(not_utf_8(bytes, error.valid_up_to())),
-    };
-    let mut reading = match format {
-        Format::Json => read_json(text, scrutiny),
-        Format::Yaml => read_slowly(text, format, None, scrutiny),
-    };
-    if has_mark {
-        let finding = Finding::on_file(
-            Code::ByteOrderMark,
-            "the file begins with a byte order mark",
-            "save it as UTF-8 without one",
-        );
-        reading.findings.insert(0, finding);
-    }
-    reading
+    let reading = Reading::from_bytes(bytes, format, scrutiny, &Budget::for_call());
+    reading.unwrap_or_else(|why| {
+        let hint = "split the workflow, or shorten its names";
+        let message = format!("reading the file takes {why}");
+        Reading::refused(Finding::on_file(Code::TooLarge, message, hint))
+    })
 }
 
 /// Reads a definition that is known to be good, because a test says so: the rules are not looked at.
@@ -96,6 +93,61 @@ pub fn too_large() -> Finding {
 }
 
 impl Reading {
+    /// Reads a definition within a budget.
+    pub fn from_bytes(
+        bytes: &[u8],
+        format: Format,
+        scrutiny: Scrutiny,
+        budget: &Budget,
+    ) -> Result<Self, Exhausted> {
+        if bytes.len() > FILE_BYTES_MAX {
+            return Ok(Self::refused(too_large()));
+        }
+        let (bytes, has_mark) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) => (rest, true),
+            None => (bytes, false),
+        };
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) if !is_utf_16(bytes) => text,
+            Ok(_) => return Ok(Self::refused(not_utf_8(bytes, 0))),
+            Err(error) => return Ok(Self::refused(not_utf_8(bytes, error.valid_up_to()))),
+        };
+        let mut reading = match format {
+            Format::Json => read_json(text, scrutiny, budget)?,
+            Format::Yaml => read_slowly(text, format, None, scrutiny, budget)?,
+        };
+        if has_mark {
+            let finding = Finding::on_file(
+                Code::ByteOrderMark,
+                "the file begins with a byte order mark",
+                "save it as UTF-8 without one",
+            );
+            reading.findings.insert(0, finding);
+        }
+        Ok(reading)
+    }
+
+    /// The findings as an author reads them. `text` is what was read.
+    pub fn render(&self, text: &str, budget: &Budget) -> Result<Vec<String>, Exhausted> {
+        let lines = Lines::new(text);
+        let excerpts = Budget::with_steps(EXCERPT_STEPS_MAX.min(budget.remaining()));
+        let mut rendered = Vec::with_capacity(self.findings.len());
+        for finding in &self.findings {
+            let source = finding.place.filter(|place| {
+                let (start, end) = (lines.offset(place.line, 1), lines.offset(place.line + 1, 1));
+                excerpts
+                    .spend_scan(start)
+                    .and_then(|()| excerpts.spend((end - start) as u64))
+                    .is_ok()
+            });
+            let shown = render(finding, source.map(|_| text));
+            budget.spend_output(shown.len())?;
+            rendered.push(shown);
+        }
+        budget.spend(excerpts.steps() - excerpts.overspent())?;
+        Ok(rendered)
+    }
+
     fn refused(finding: Finding) -> Self {
         Self { workflow: None, id: None, findings: vec![finding] }
     }
@@ -108,23 +160,28 @@ impl Reading {
     }
 }
 
-fn read_json(text: &str, scrutiny: Scrutiny) -> Reading {
+fn read_json(text: &str, scrutiny: Scrutiny, budget: &Budget) -> Result<Reading, Exhausted> {
+    budget.spend(TYPED_STEPS_PER_BYTE * text.len() as u64)?;
     // Before anything recurses; and serde has a bound of its own, which is another than ours.
     if let Some(at) = json_too_deep(text) {
-        return Reading::unreadable(Unreadable::too_deep(at..at + 1), &Lines::new(text));
+        return Ok(Reading::unreadable(Unreadable::too_deep(at..at + 1), &Lines::new(text)));
     }
     let Ok(Fields(workflow)) = serde_json::from_str::<Fields<Workflow>>(text) else {
-        return read_slowly(text, Format::Json, None, scrutiny);
+        return read_slowly(text, Format::Json, None, scrutiny, budget);
     };
+    if workflow.variables.iter().any(|(name, _)| name.len() > POINTER_BYTES_LONG) {
+        // The rules would repeat the name in every finding about the variable. The tree tells how often.
+        return read_slowly(text, Format::Json, None, scrutiny, budget);
+    }
     let report = inspect(&workflow, Report::default(), scrutiny);
     if report.is_empty() {
-        return Reading {
+        return Ok(Reading {
             id: Some(workflow.id.clone()),
             workflow: Some(workflow),
             findings: Vec::new(),
-        };
+        });
     }
-    read_slowly(text, Format::Json, Some((workflow, report)), scrutiny)
+    read_slowly(text, Format::Json, Some((workflow, report)), scrutiny, budget)
 }
 
 fn inspect(workflow: &Workflow, mut report: Report, scrutiny: Scrutiny) -> Report {
@@ -142,7 +199,12 @@ fn read_slowly(
     format: Format,
     inspected: Option<(Workflow, Report)>,
     scrutiny: Scrutiny,
-) -> Reading {
+    budget: &Budget,
+) -> Result<Reading, Exhausted> {
+    budget.spend(TREE_STEPS_PER_BYTE * text.len() as u64)?;
+    if let Some(finding) = (format == Format::Yaml).then(|| expansion::check(text)).flatten() {
+        return Ok(Reading::refused(finding));
+    }
     let lines = Lines::new(text);
     let parsed = match format {
         Format::Json => parse_json(text),
@@ -150,27 +212,27 @@ fn read_slowly(
     };
     let tree = match parsed {
         Ok(tree) => tree,
-        Err(problem) => return Reading::unreadable(problem, &lines),
+        Err(problem) => return Ok(Reading::unreadable(problem, &lines)),
     };
+    let survey = Survey::take(&tree, budget)?;
     let (workflow, report) = match inspected {
         Some((workflow, report)) => (Some(workflow), report),
-        None => typed(&tree, scrutiny),
+        None => typed(&tree, scrutiny, budget)?,
     };
-    let duplicates = tree.duplicates();
+    let duplicates = if survey.has_duplicates { tree.duplicates() } else { Vec::new() };
     let has_more_errors = report.has_more_errors() || duplicates.len() > FINDINGS_MAX;
     let cut = [Severity::Error, Severity::Warning].map(|severity| {
         let has_more = severity == Severity::Error && duplicates.len() > FINDINGS_MAX;
         (severity, has_more || report.is_cut(severity))
     });
-    let mut findings = place(report, &tree, &lines);
-    findings.extend(duplicates.into_iter().take(FINDINGS_MAX).map(|duplicate| Finding {
-        code: Code::DuplicateKey,
-        file: None,
-        place: Some(lines.place(&duplicate.range)),
-        pointer: duplicate.pointer.into(),
-        message: format!("the key `{}` stands earlier in this object", duplicate.key).into(),
-        hint: Some("remove or rename one of them".into()),
-    }));
+    let mut found = place(report, &tree, &survey, &lines, budget)?;
+    found.extend(duplicates.into_iter().take(FINDINGS_MAX).map(duplicate_key));
+    found.sort_by_key(|(range, _)| range.start);
+    let mut cursor = Cursor::new(text);
+    let findings = found
+        .into_iter()
+        .map(|(range, finding)| Finding { place: Some(cursor.place(&range)), ..finding });
+    let mut findings: Vec<Finding> = findings.collect();
     findings.sort_by(|left, right| {
         (left.place, left.code, &left.pointer).cmp(&(right.place, right.code, &right.pointer))
     });
@@ -185,7 +247,7 @@ fn read_slowly(
         fill_empty_messages(&mut workflow, &findings);
         workflow
     });
-    Reading { workflow, id, findings }
+    Ok(Reading { workflow, id, findings })
 }
 
 /// Says at the last finding of a severity that it may not be the last.
@@ -199,16 +261,20 @@ fn say_more(findings: &mut [Finding], severity: Severity) {
 }
 
 /// Reads the tree typed, mending its shape where that is needed.
-fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
+fn typed(
+    tree: &Node,
+    scrutiny: Scrutiny,
+    budget: &Budget,
+) -> Result<(Option<Workflow>, Report), Exhausted> {
     let mut value = tree.value();
     let mut report = Report::default();
-    let first = Fields::<Workflow>::deserialize(&value);
-    let workflow = first.or_else(|_| {
+    let mut workflow = Fields::<Workflow>::deserialize(&value);
+    if workflow.is_err() {
         report.remember_words(&value);
-        shape::mend(&mut value, &mut report);
-        Fields::<Workflow>::deserialize(&value)
-    });
-    match workflow {
+        shape::mend(&mut value, &mut report, budget)?;
+        workflow = Fields::<Workflow>::deserialize(&value);
+    }
+    Ok(match workflow {
         Ok(Fields(workflow)) => {
             let report = inspect(&workflow, report, scrutiny);
             (Some(workflow), report)
@@ -220,22 +286,47 @@ fn typed(tree: &Node, scrutiny: Scrutiny) -> (Option<Workflow>, Report) {
             }
             (None, report)
         }
-    }
+    })
 }
 
-fn place(report: Report, tree: &Node, lines: &Lines<'_>) -> Vec<Finding> {
+/// The findings of a report, which have no place yet, and the bytes that they are about.
+fn place(
+    report: Report,
+    tree: &Node,
+    survey: &Survey,
+    lines: &Lines<'_>,
+    budget: &Budget,
+) -> Result<Vec<(Range<usize>, Finding)>, Exhausted> {
     let placed = report.into_drafts().into_iter().map(|draft| {
-        let range = tree.find(&draft.pointer, draft.at);
-        Finding {
+        budget.spend(survey.steps_to_find())?;
+        let mut range = tree.find(&draft.pointer, draft.at);
+        if draft.part.is_some() {
+            budget.spend_scan(range.len())?;
+            range = lines.narrow(range, draft.part.as_deref());
+        }
+        let finding = Finding {
             code: draft.code,
             file: None,
-            place: Some(lines.place(&lines.narrow(range, draft.part.as_deref()))),
+            place: None,
             pointer: draft.pointer.into(),
             message: draft.message.into(),
             hint: draft.hint.map(Into::into),
-        }
+        };
+        Ok((range, finding))
     });
     placed.collect()
+}
+
+fn duplicate_key(duplicate: Duplicate) -> (Range<usize>, Finding) {
+    let finding = Finding {
+        code: Code::DuplicateKey,
+        file: None,
+        place: None,
+        pointer: duplicate.pointer.into(),
+        message: format!("the key `{}` stands earlier in this object", duplicate.key).into(),
+        hint: Some("remove or rename one of them".into()),
+    };
+    (duplicate.range, finding)
 }
 
 /// ASCII in UTF-16 is every other byte a NUL, which is valid UTF-8 where the mark is missing.

@@ -5,18 +5,19 @@
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
+use budget::{Budget, Exhausted};
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::definition::Workflow;
 use crate::finding::Severity;
-use crate::rules::Report;
+use crate::rules::{FINDINGS_MAX, Report};
 use crate::serial::Whole;
 
 mod idle;
 mod problem;
+mod violations;
 mod wording;
 
 use problem::Problem;
@@ -25,13 +26,14 @@ pub(crate) use wording::name_of;
 /// Mending one problem may uncover another (an object that lacks fields of its own). The nesting of
 /// our shapes bounds how often.
 const PASSES_MAX: usize = 16;
-/// How many problems are looked at in one pass.
-const PROBLEMS_MAX: usize = 10_000;
+/// How many problems are looked at in one pass: more than are reported, because some hide others.
+const PROBLEMS_MAX: usize = 2 * FINDINGS_MAX;
+/// The steps that it takes to report one problem and to mend it, and those for each byte of the way to it,
+/// which is followed several times.
+const PROBLEM_STEPS: u64 = 200;
+const POINTER_STEPS_PER_BYTE: u64 = 4;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(generate);
-
-static VALIDATOR: LazyLock<Option<Validator>> =
-    LazyLock::new(|| jsonschema::options().offline().build(&SCHEMA).ok());
 
 /// The JSON Schema of a definition, as text.
 pub fn schema_text() -> String {
@@ -105,14 +107,15 @@ impl Transform for NoNull {
     }
 }
 
-/// Reports every structural problem of `definition` and mends it.
-pub(crate) fn mend(definition: &mut Value, report: &mut Report) {
-    let Some(validator) = VALIDATOR.as_ref() else {
-        return;
-    };
+/// Reports the structural problems of `definition` and mends them. Nothing is found beyond what the
+/// budget pays for and the report keeps.
+pub(crate) fn mend(
+    definition: &mut Value,
+    report: &mut Report,
+    budget: &Budget,
+) -> Result<(), Exhausted> {
     for _ in 0..PASSES_MAX {
-        let problems = validator.iter_errors(definition).filter_map(|error| Problem::new(&error));
-        let mut problems: Vec<Problem> = problems.take(PROBLEMS_MAX).collect();
+        let mut problems = violations::find(definition, PROBLEMS_MAX, budget)?;
         if problems.is_empty() {
             break;
         }
@@ -123,6 +126,8 @@ pub(crate) fn mend(definition: &mut Value, report: &mut Report) {
             problems.retain(Problem::merges);
         }
         for problem in problems {
+            let way = problem.pointer_bytes() as u64;
+            budget.spend(PROBLEM_STEPS + POINTER_STEPS_PER_BYTE * way)?;
             if !problem.is_gone(definition) {
                 problem.report(definition, report);
                 problem.mend(definition, report);
@@ -130,8 +135,10 @@ pub(crate) fn mend(definition: &mut Value, report: &mut Report) {
         }
         if report.is_full(Severity::Error) {
             // Nobody reads on, so nothing needs to be mended for the rules.
-            return report.leave_out_error();
+            report.leave_out_error();
+            return Ok(());
         }
     }
     idle::drop_fields(definition, report);
+    Ok(())
 }

@@ -1,7 +1,5 @@
 //! One violation of the shape: how it is told to the author, and how it is mended with a stand-in.
 
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::SCHEMA;
@@ -14,6 +12,7 @@ use crate::tree::At;
 
 /// A violation of the shape. Violations of values are the rules' business, apart from numbers that
 /// are so far out of range that they cannot be read.
+#[derive(Debug)]
 pub(super) struct Problem {
     pointer: String,
     /// Where the violated keyword stands in the schema, without the keyword.
@@ -39,45 +38,25 @@ const TELLING: &[(&str, &str)] = &[
     ("value", "contains"),
 ];
 
-enum Violation {
+/// What a value violates.
+#[derive(Debug)]
+pub(super) enum Violation {
     Unknown(Vec<String>),
     Missing(String),
     Type(Vec<&'static str>),
-    NotOneOf(Vec<Value>),
+    NotOneOf(&'static [Value]),
     OutOfRange,
 }
 
 impl Problem {
-    pub(super) fn new(error: &ValidationError<'_>) -> Option<Self> {
-        let schema = error.schema_path().to_string();
-        let kind = match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                Violation::Unknown(unexpected.clone())
-            }
-            // A comparison without a variable, which can be read, and a rule reports.
-            ValidationErrorKind::Required { .. } if schema.contains("/dependentRequired") => {
-                return None;
-            }
-            ValidationErrorKind::Required { property } => {
-                Violation::Missing(property.as_str()?.to_owned())
-            }
-            ValidationErrorKind::Type { .. } => Violation::Type(match SCHEMA.pointer(&schema)? {
-                Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-                name => vec![name.as_str()?],
-            }),
-            ValidationErrorKind::Constant { expected_value } => {
-                Violation::NotOneOf(vec![(**expected_value).clone()])
-            }
-            ValidationErrorKind::Enum { options } => {
-                Violation::NotOneOf(options.as_array()?.clone())
-            }
-            ValidationErrorKind::Minimum { .. } | ValidationErrorKind::Maximum { .. } => {
-                Violation::OutOfRange
-            }
-            _ => return None,
-        };
-        let parent = schema.rsplit_once('/').map_or("", |(parent, _)| parent);
-        Some(Self { pointer: error.instance_path().to_string(), schema: parent.to_owned(), kind })
+    /// A violation at a place in the definition, of the schema at another.
+    pub(super) fn new(pointer: String, schema: String, kind: Violation) -> Self {
+        Self { pointer, schema, kind }
+    }
+
+    /// The length of the way to it.
+    pub(super) fn pointer_bytes(&self) -> usize {
+        self.pointer.len()
     }
 
     pub(super) fn is_unknown_field(&self) -> bool {

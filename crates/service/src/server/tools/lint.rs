@@ -1,13 +1,13 @@
 //! `workflow_lint`: everything that is wrong with a definition, for an agent that writes one.
 
 use catalog::examine_text;
-use mcp::Outcome;
 use mcp::content::About;
+use mcp::{Error, Outcome};
 use serde::Deserialize;
 use serde_json::json;
-use workflow::finding::render;
+use workflow::{Budget, Exhausted};
 
-use super::{Carried, bad, read_only};
+use super::{Carried, bad, capitalised, read_only};
 use crate::error::Refusal;
 
 /// The longest file name. Every finding repeats it.
@@ -53,14 +53,16 @@ pub(super) fn call(arguments: Arguments) -> Result<Carried, Refusal> {
     if file_name.as_ref().is_some_and(|name| name.len() > FILE_NAME_BYTES_MAX) {
         return Err(bad(format!("fileName may have at most {FILE_NAME_BYTES_MAX} bytes")));
     }
-    Ok(Carried::Later(Box::new(move || lint(&definition, file_name.as_deref()))))
+    Ok(Carried::Later(Box::new(move || {
+        let outcome = lint(&definition, file_name.as_deref(), &Budget::for_call());
+        outcome.unwrap_or_else(|why| refusal(&why))
+    })))
 }
 
-fn lint(text: &str, file_name: Option<&str>) -> Outcome {
-    let reading = examine_text(text.as_bytes(), file_name);
+fn lint(text: &str, file_name: Option<&str>, budget: &Budget) -> Result<Outcome, Exhausted> {
+    let reading = examine_text(text.as_bytes(), file_name, budget)?;
     let usable = reading.workflow.is_some();
-    let rendered: Vec<String> =
-        reading.findings.iter().map(|finding| render(finding, Some(text))).collect();
+    let rendered = reading.render(text, budget)?;
     let summary = match (usable, rendered.is_empty()) {
         (true, true) => "Nothing is wrong.",
         (true, false) => "It can be used, but:",
@@ -68,5 +70,36 @@ fn lint(text: &str, file_name: Option<&str>) -> Outcome {
     };
     let structured = json!({"usable": usable, "findings": reading.findings});
     let text = format!("{summary}\n{}", rendered.join("\n"));
-    Outcome::Tool { text: text.trim_end().into(), structured: structured.to_string() }
+    Ok(Outcome::Tool { text: text.trim_end().into(), structured: structured.to_string() })
+}
+
+/// The answer if checking would take more than one call may.
+fn refusal(why: &Exhausted) -> Outcome {
+    let details = format!("checking the definition takes {why}");
+    let advice = format!(
+        "{}. Split the workflow, or shorten its names, and check again.",
+        capitalised(&details)
+    );
+    let error = Error::new(-32004, "Validation error", json!({"details": [details]}));
+    Outcome::Refused { advice, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exhausted_budget_is_refused_with_its_cause() {
+        let definition = r#"{"id": "small-one", "steps": [{}]}"#;
+        let outcome = lint(definition, None, &Budget::for_call());
+        assert!(matches!(outcome, Ok(Outcome::Tool { .. })));
+        let why = lint(definition, None, &Budget::with_steps(100)).unwrap_err();
+        let Outcome::Refused { advice, error } = refusal(&why) else { panic!("not refused") };
+        assert_eq!(
+            advice,
+            "Checking the definition takes more than 100 steps of work. Split the workflow, or shorten its names, and \
+             check again."
+        );
+        assert_eq!(error.code, -32004);
+    }
 }
