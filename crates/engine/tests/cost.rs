@@ -1,21 +1,28 @@
-//! What calls cost against hostile definitions, with inputs up to their limits: work in steps of the budget, memory in
-//! bytes, never seconds. Memory that is asked for counts as work, so that work which no budget knows of shows as well. The
-//! baseline is linear: a step for each byte of the input, and the memory of the same input read as JSON. `cargo test -p engine --test cost -- --nocapture` prints the table;
-//! `WORKFLOWLOOKUP_LONG` takes inputs of the full size.
+//! What calls cost against hostile definitions and malformed ones, with inputs up to their limits: work in steps of the
+//! budget, memory in bytes, never seconds. Memory that is asked for counts as work, so that work which no budget knows of
+//! shows as well. The baseline is linear: a step for each byte of the input, and the memory of the same input read as JSON.
+//!
+//! `cargo test -p engine --test cost -- --nocapture` prints the whole table, and `docs/cost.md` has what is worth reading of
+//! it; `WORKFLOWLOOKUP_LONG` takes inputs of the full size.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::disallowed_methods, reason = "a test may be told to run for longer")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test reads files, and may be told to run for longer"
+)]
 
-use std::fmt::Write as _;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::LazyLock;
 
-use budget::INLINE_STEPS_MAX;
-use counting_allocator::{CountingAllocator, peak_bytes, requested};
+use budget::{CALL_STEPS_MAX, INLINE_STEPS_MAX};
+use counting_allocator::{CountingAllocator, Requested, peak_bytes, requested};
 use engine::{
     Budget, Checker, Command, INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, Opening, Progress, Refusal, State,
     Submission, decide, next, title, view,
 };
 use serde_json::{Map, Value, json};
-use workflow::{Context, Format, Scrutiny, Workflow, read};
+use workflow::{Context, Format, Reading, Scrutiny, Workflow, read};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -23,11 +30,14 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// How much more than the baseline a call may take.
 const WORK_MAX: u64 = 50;
 const MEMORY_MAX: usize = 20;
-/// How many steps a call may spend for each byte of its input, so that what it does besides fits into the rest.
-const STEPS_PER_BYTE: u64 = budget::CALL_STEPS_MAX / INPUT_BYTES_MAX as u64 * 4 / 5;
+/// The cases that may spend the whole budget of a call whatever their input: matching a back-reference takes exponential
+/// time, an automaton may have a state for each letter of the text, and a loop of loops may search the text a million times.
+const SPENDS_BUDGET: [&str; 3] = ["back-reference", "many states", "searching loop"];
+/// What checking a definition may take whatever its size: up to 3,000 findings, with excerpts.
+const FINDINGS_STEPS_MAX: u64 = 10_000_000;
 /// Smaller inputs count as one of this size.
 const INPUT_BYTES_MIN: usize = 40 * 1024;
-/// How much a call may do for each step that it spends, and how much for nothing.
+/// How much a call may do for each step that it spends, and how much for nothing: a step for each byte of its input at least.
 const WORK_PER_STEP: u64 = 6;
 const UNPAID_STEPS_MAX: u64 = 50_000;
 /// What one allocation takes, and how many bytes of it are written in one step.
@@ -36,37 +46,87 @@ const COPIED_BYTES_PER_STEP: u64 = 16;
 /// What a call may count on whatever its input: compiled rules and prompts do not depend on it.
 const BASELINE_BYTES_MIN: usize = 512 * 1024;
 
-/// How many bytes an input has in the short form.
+/// How many bytes an input has in the short form, and a malformed definition.
 const SHORT_BYTES: usize = 32 * 1024;
+const SHORT_DEFINITION_BYTES: usize = 128 * 1024;
 const INLINE_BYTES: usize = 15 * 1024;
+/// The service looks at larger inputs only where nobody waits.
+const INLINE_INPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Calls have the budget that they have in the product: 52,428,800 steps, whatever their input. All the same they take at
+/// most 50 times the linear baseline in work, and 20 times in memory. There are two floors below which a call may take
+/// more than that for a small input: the cases of [`SPENDS_BUDGET`] may take the whole budget before they are refused, and
+/// a report of findings has a price of its own ([`FINDINGS_STEPS_MAX`]).
+#[test]
+fn calls_cost_no_more_than_a_multiple_of_their_input() {
+    let long;
+    let table = match std::env::var_os("WORKFLOWLOOKUP_LONG") {
+        Some(_) => {
+            long = Table::measure_all(true);
+            &long
+        }
+        None => &*SHORT,
+    };
+    let all: String = table.rows.iter().map(|row| row.text(row.steps)).collect();
+    println!("{HEADING}{all}");
+    let wrong: Vec<String> = table
+        .rows
+        .iter()
+        .filter(|row| row.is_wrong)
+        .map(|row| format!("{}does {} steps of work", row.text(row.steps), row.work))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The table for inputs of the short form.
+static SHORT: LazyLock<Table> = LazyLock::new(|| Table::measure_all(false));
+
+/// `cargo xtask generate` writes the page.
+#[test]
+fn generated_table_of_costs() {
+    let table = &*SHORT;
+    let mut rows: Vec<&Row> = table.rows.iter().filter(|row| row.steps >= row.linear).collect();
+    // Of several inputs for one definition the first is the largest.
+    let mut seen = HashSet::new();
+    rows.retain(|row| seen.insert((row.tool, row.definition)));
+    let rows: String = rows.iter().map(|row| row.text(rounded(row.steps))).collect();
+    let page = format!("{PAGE}{HEADING}{rows}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cost.md");
+    if std::env::var_os("WORKFLOWLOOKUP_UPDATE").is_some() {
+        std::fs::write(&path, page).unwrap();
+        return;
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "docs/cost.md is not current: run `cargo xtask generate`");
+}
+
+const PAGE: &str = "\
+# What a call may cost
+
+Workflows and outputs come from strangers, so every call has a budget of 52,428,800 steps. A step is about ten nanoseconds.
+A call that would need more is refused with -32004, and nothing is recorded. The table shows calls with hostile definitions
+and malformed ones, as far as they spend a step or more for each byte of their input. Smaller inputs count as 40 KiB. The
+test behind it is `crates/engine/tests/cost.rs`. With `WORKFLOWLOOKUP_LONG` it takes inputs of the full size.
+
+- **steps** are rounded up to two digits.
+- **× input**: the steps for each byte. Work is at most 50 times the input, with two exceptions: back-references, automata of
+  many states and loops that search a text may spend the whole budget on a small input, and a report of findings takes up
+  to ten million steps whatever the size of the definition.
+- **× memory**: the most memory at any time, compared with reading the input as JSON (512 KiB or twice the input at least).
+  It is at most 20 times as much; less is rounded up to a power of two.
+
+";
+
+const HEADING: &str = "\
+| tool | definition | input bytes | answer | steps | × input | × memory |
+|---|---|---:|---|---:|---:|---:|
+";
 
 /// Something hostile: a definition and the input for it, of about so many bytes.
 struct Case {
     name: &'static str,
     steps: fn() -> Value,
     input: fn(usize) -> String,
-}
-
-#[test]
-fn calls_cost_no_more_than_a_multiple_of_their_input() {
-    let is_long = std::env::var_os("WORKFLOWLOOKUP_LONG").is_some();
-    let mut table = Table::default();
-    for case in CASES {
-        let size = |limit: usize| if is_long { limit } else { SHORT_BYTES };
-        validate(case, size(INPUT_BYTES_MAX - 1024), &mut table);
-        advance(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
-        find_next(case, size(INPUT_BYTES_MAX - 1024), &mut table);
-        start(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
-        look_and_rewind(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
-        lint(case, &mut table);
-        if !is_long {
-            // As large as one may be that is looked at while others wait.
-            validate(case, INLINE_BYTES, &mut table);
-            find_next(case, INLINE_BYTES, &mut table);
-        }
-    }
-    println!("{}", table.text);
-    assert!(table.wrong.is_empty(), "{}\n{}", table.wrong, table.text);
 }
 
 const CASES: &[Case] = &[
@@ -152,7 +212,7 @@ const CASES: &[Case] = &[
             checked(&schema(&json!({"allOf": all})))
         },
         input: |bytes| {
-            let names: Vec<String> = (0..bytes / 12).map(|at| format!(r#""{at:06}": 0"#)).collect();
+            let names: Vec<String> = (0..bytes / 13).map(|at| format!(r#""{at:06}": 0"#)).collect();
             format!("{{{}}}", names.join(", "))
         },
     },
@@ -220,6 +280,100 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// A definition that is wrong, of about so many bytes.
+struct MalformedDefinition {
+    name: &'static str,
+    format: Format,
+    text: fn(usize) -> String,
+}
+
+const MALFORMED: &[MalformedDefinition] = &[
+    MalformedDefinition::json("steps that are empty", |bytes| with_steps(&repeated("{}", bytes))),
+    MalformedDefinition::json("steps that are numbers", |bytes| with_steps(&repeated("1", bytes))),
+    MalformedDefinition::json("a list instead of a definition", |bytes| {
+        format!("[{}]", repeated("1", bytes))
+    }),
+    MalformedDefinition::json("rules that are empty", |bytes| {
+        with_step(&format!(r#""validationCriteria": [{}]"#, repeated("{}", bytes)))
+    }),
+    MalformedDefinition::json("rules inside each other", |bytes| {
+        let tower = format!("{}{{}}{}", r#"{"and":["#.repeat(25), "]}".repeat(25));
+        with_step(&format!(r#""validationCriteria": [{}]"#, repeated(&tower, bytes)))
+    }),
+    MalformedDefinition::json("bodies inside each other", |bytes| {
+        let tower = format!("{}{{}}{}", r#"{"body":["#.repeat(25), "]}".repeat(25));
+        with_steps(&repeated(&tower, bytes))
+    }),
+    MalformedDefinition::json("brackets inside each other", |bytes| "[".repeat(bytes)),
+    MalformedDefinition::json("unknown fields", |bytes| with_step(&fields(bytes))),
+    MalformedDefinition::json("misspelt fields", |bytes| {
+        with_steps(&repeated(r#"{"Id":"a","titel":"b","promt":"c"}"#, bytes))
+    }),
+    MalformedDefinition::json("unknown operators", |bytes| {
+        with_step(&format!(r#""runCondition": {{"and": [{}]}}"#, repeated(r#"{"is": 1}"#, bytes)))
+    }),
+    MalformedDefinition::json("merge keys", |bytes| {
+        with_steps(&repeated(r#"{"<<":{"id":1}}"#, bytes))
+    }),
+    MalformedDefinition::json("one wrong field beside many good texts", |bytes| {
+        with_step(&format!(r#""x": 1, "guidance": [{}]"#, repeated(r#""a""#, bytes)))
+    }),
+    MalformedDefinition::json("a key that stands many times", |bytes| {
+        with_step(&repeated(r#""title": "a""#, bytes))
+    }),
+    MalformedDefinition::json("items below a long name", |bytes| {
+        let name = "n".repeat(bytes / 2);
+        with_step(&format!(r#""{name}": [{}]"#, repeated("1", bytes / 2)))
+    }),
+    MalformedDefinition::json("unknown fields below a long name", |bytes| {
+        let name = "n".repeat(bytes / 2);
+        format!(r#"{{"id": "hostile", "variables": {{"{name}": {{{}}}}}}}"#, fields(bytes / 2))
+    }),
+    MalformedDefinition::json("values below a long name", |bytes| {
+        let steps = r#"[{"id": "work", "title": "Work", "prompt": "Work."}]"#;
+        let head = r#""id": "hostile", "name": "H", "description": "H", "version": "1.0.0""#;
+        let name = "n".repeat(bytes / 2);
+        let values = repeated("1", bytes / 2);
+        let variable = format!(r#"{{"{name}": {{"type": "string", "values": [{values}]}}}}"#);
+        format!(r#"{{{head}, "steps": {steps}, "variables": {variable}}}"#)
+    }),
+    MalformedDefinition {
+        name: "aliases of a long text",
+        format: Format::Yaml,
+        text: |bytes| {
+            let text = "x".repeat(bytes / 2);
+            format!("id: hostile\nname: &a {text}\nmetaGuidance: [{}]\n", repeated("*a", bytes / 2))
+        },
+    },
+];
+
+impl MalformedDefinition {
+    const fn json(name: &'static str, text: fn(usize) -> String) -> Self {
+        Self { name, format: Format::Json, text }
+    }
+}
+
+/// A list of the same items, without brackets.
+fn repeated(item: &str, bytes: usize) -> String {
+    vec![item; bytes / (item.len() + 1)].join(",")
+}
+
+/// Fields that are all different, without braces.
+fn fields(bytes: usize) -> String {
+    let fields: Vec<String> = (0..bytes / 12).map(|at| format!(r#""f{at:06}":0"#)).collect();
+    fields.join(",")
+}
+
+fn with_steps(steps: &str) -> String {
+    format!(
+        r#"{{"id": "hostile", "name": "Hostile", "description": "Hostile", "version": "1.0.0", "steps": [{steps}]}}"#
+    )
+}
+
+fn with_step(fields: &str) -> String {
+    with_steps(&format!(r#"{{"id": "work", "title": "Work", "prompt": "Work.", {fields}}}"#))
+}
+
 fn regex(pattern: &str, flags: &str) -> Value {
     json!({"type": "regex", "pattern": pattern, "flags": flags, "message": "Match"})
 }
@@ -245,6 +399,8 @@ fn workflow(case: &Case) -> Workflow {
 
 /// A context whose variables are the text, or the lines of it.
 fn context(text: &str) -> Context {
+    // A quote would take two bytes.
+    let text = text.replace('"', "'");
     let lines: Vec<&str> =
         text.as_bytes().chunks(100).filter_map(|line| std::str::from_utf8(line).ok()).collect();
     let half = text.len() / 2;
@@ -322,100 +478,179 @@ fn look_and_rewind(case: &Case, bytes: usize, table: &mut Table) {
     });
 }
 
-fn lint(case: &Case, table: &mut Table) {
-    let definition = definition(case);
-    table.measure("workflow_lint", case, &definition, |_| {
-        read(definition.as_bytes(), Format::Json, Scrutiny::Compile);
-        Ok(())
+/// What `workflow_lint` does: it reads the definition and shows what is wrong.
+fn lint(text: &str, format: Format, budget: &Budget) -> Result<(), Refusal> {
+    let checked = Reading::from_bytes(text.as_bytes(), format, Scrutiny::Compile, budget);
+    let rendered = checked.and_then(|reading| {
+        drop(serde_json::to_string(&reading.findings).unwrap());
+        reading.render(text, budget)
     });
+    let (step, what) = (String::new(), String::new());
+    rendered.map(drop).map_err(|why| Refusal::Exhausted { step, what, why })
 }
 
 #[derive(Default)]
 struct Table {
-    text: String,
-    wrong: String,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    tool: &'static str,
+    definition: &'static str,
+    input_bytes: usize,
+    answer: &'static str,
+    steps: u64,
+    work: u64,
+    /// The baseline of the work: a step for each byte.
+    linear: u64,
+    memory_times: usize,
+    is_wrong: bool,
 }
 
 /// What a call came to: the steps that it spent, and what it did whether it spent anything for it or not.
-struct Measured {
-    outcome: &'static str,
+struct Measurement {
+    answer: &'static str,
     steps: u64,
     /// The steps, and as many as the memory takes that was asked for.
     work: u64,
     peak: usize,
 }
 
-fn measure(
-    tool: &str,
-    case: &Case,
-    budget: &Budget,
-    call: impl FnOnce(&Budget) -> Result<(), Refusal>,
-) -> Measured {
-    let ((outcome, requested), peak) = peak_bytes(|| requested(|| call(budget)));
-    let (outcome, steps) = match outcome {
-        Ok(()) => ("answered", budget.steps()),
-        // What would have been too much was not done.
-        Err(Refusal::Exhausted { .. }) => ("refused", budget.steps() - budget.overspent()),
-        Err(refusal) => panic!("{tool}, {}: {refusal}", case.name),
-    };
-    let memory = requested.count * ALLOCATION_STEPS + requested.bytes / COPIED_BYTES_PER_STEP;
-    Measured { outcome, steps, work: steps + memory, peak }
+impl Measurement {
+    fn take(
+        what: &str,
+        budget: &Budget,
+        call: impl FnOnce(&Budget) -> Result<(), Refusal>,
+    ) -> Self {
+        let ((outcome, requested), peak) = peak_bytes(|| requested(|| call(budget)));
+        let (answer, steps) = match outcome {
+            Ok(()) => ("result", budget.steps()),
+            // What would have been too much was not done.
+            Err(Refusal::Exhausted { .. }) => ("refusal", budget.steps() - budget.overspent()),
+            Err(refusal) => panic!("{what}: {refusal}"),
+        };
+        Self { answer, steps, work: steps + memory_steps(requested), peak }
+    }
+
+    /// Whether more was done than the budget knows of. Reading the input is linear by itself.
+    fn is_unpaid(&self, input: &str, reading: u64) -> bool {
+        let free = UNPAID_STEPS_MAX.max(input.len() as u64);
+        self.work > WORK_PER_STEP * self.steps + 4 * reading + free
+    }
+}
+
+fn memory_steps(requested: Requested) -> u64 {
+    requested.count * ALLOCATION_STEPS + requested.bytes / COPIED_BYTES_PER_STEP
+}
+
+/// The input read as JSON: the most memory that this takes, and the work. Of a key that stands many times JSON keeps one,
+/// but the text and a copy of it are always there.
+fn baseline(input: &str) -> (usize, u64) {
+    let ((_, peak), read) = requested(|| {
+        peak_bytes(|| {
+            let value: Value = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
+            drop(value);
+        })
+    });
+    (peak.max(2 * input.len()).max(BASELINE_BYTES_MIN), memory_steps(read))
 }
 
 impl Table {
+    fn measure_all(is_long: bool) -> Self {
+        let mut table = Self::default();
+        for case in CASES {
+            let size = |limit: usize| if is_long { limit } else { SHORT_BYTES };
+            validate(case, size(INPUT_BYTES_MAX - 1024), &mut table);
+            advance(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
+            find_next(case, size(INPUT_BYTES_MAX - 1024), &mut table);
+            start(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
+            look_and_rewind(case, size(OUTPUT_BYTES_MAX - 1024), &mut table);
+            table.measure_lint(case.name, &definition(case), Format::Json);
+            if !is_long {
+                // As large as one may be that is looked at while others wait.
+                validate(case, INLINE_BYTES, &mut table);
+                find_next(case, INLINE_BYTES, &mut table);
+            }
+        }
+        for case in MALFORMED {
+            let bytes = if is_long { INPUT_BYTES_MAX - 1024 } else { SHORT_DEFINITION_BYTES };
+            table.measure_lint(case.name, &(case.text)(bytes), case.format);
+        }
+        table
+    }
+
     /// Measures a call as it is made where nobody waits, and before that where others do.
     fn measure(
         &mut self,
-        tool: &str,
+        tool: &'static str,
         case: &Case,
         input: &str,
         mut call: impl FnMut(&Budget) -> Result<(), Refusal>,
     ) {
-        let ((_, baseline), read) = requested(|| {
-            peak_bytes(|| {
-                let value: Value = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
-                drop(value);
-            })
-        });
-        let inline = Budget::for_inline_call();
-        let inline = measure(tool, case, &inline, &mut call);
-        // As many steps for this input as the largest one may take, in proportion.
-        let linear = input.len().max(INPUT_BYTES_MIN) as u64;
-        let budget = Budget::with_steps(STEPS_PER_BYTE * linear);
-        let whole = measure(tool, case, &budget, &mut call);
-        let times = whole.work.div_ceil(linear);
-        let peak_times = whole.peak.div_ceil(baseline.max(BASELINE_BYTES_MIN));
-        let row = format!(
-            "| {tool} | {} | {} | {} | {} | {} | {} | {times} | {} | {peak_times} |",
-            case.name,
-            input.len(),
-            inline.work,
-            whole.outcome,
-            whole.steps,
-            whole.work,
-            whole.peak,
-        );
-        if self.text.is_empty() {
-            self.text.push_str(
-                "| tool | case | input bytes | work inline | outcome | steps | work | × input | \
-                 peak bytes | × baseline |\n|---|---|---|---|---|---|---|---|---|---|\n",
-            );
-        }
-        let _ = writeln!(self.text, "{row}");
-        // Reading the input is linear by itself. Compiling a definition is bounded by what it compiles to.
-        let reading = read.count * ALLOCATION_STEPS + read.bytes / COPIED_BYTES_PER_STEP;
-        let is_unpaid = |measured: &Measured| {
-            let paid = WORK_PER_STEP * measured.steps + 4 * reading + UNPAID_STEPS_MAX;
-            tool != "workflow_lint" && measured.work > paid
-        };
-        let is_dear_inline = inline.work > 2 * INLINE_STEPS_MAX + 4 * reading;
-        if times > WORK_MAX
-            || peak_times > MEMORY_MAX
-            || is_dear_inline
-            || is_unpaid(&inline)
-            || is_unpaid(&whole)
-        {
-            let _ = writeln!(self.wrong, "{row}");
-        }
+        let what = format!("{tool}, {}", case.name);
+        let (_, reading) = baseline(input);
+        let inline = Measurement::take(&what, &Budget::for_inline_call(), &mut call);
+        let whole = Measurement::take(&what, &Budget::for_call(), &mut call);
+        let is_dear_inline = input.len() <= INLINE_INPUT_BYTES_MAX
+            && inline.work > 2 * INLINE_STEPS_MAX + 4 * reading;
+        let is_unpaid = inline.is_unpaid(input, reading) || whole.is_unpaid(input, reading);
+        let floor = if SPENDS_BUDGET.contains(&case.name) { CALL_STEPS_MAX } else { 0 };
+        self.add(tool, case.name, input, &whole, floor, is_dear_inline || is_unpaid);
     }
+
+    /// Measures a check of a definition, which is never made where others wait.
+    fn measure_lint(&mut self, name: &'static str, text: &str, format: Format) {
+        let tool = "workflow_lint";
+        let call = |budget: &Budget| lint(text, format, budget);
+        let whole = Measurement::take(tool, &Budget::for_call(), call);
+        let (_, reading) = baseline(text);
+        self.add(tool, name, text, &whole, FINDINGS_STEPS_MAX, whole.is_unpaid(text, reading));
+    }
+
+    fn add(
+        &mut self,
+        tool: &'static str,
+        definition: &'static str,
+        input: &str,
+        measured: &Measurement,
+        floor: u64,
+        is_wrong: bool,
+    ) {
+        let (memory, _) = baseline(input);
+        let linear = input.len().max(INPUT_BYTES_MIN) as u64;
+        // The largest inputs may take as many steps as the budget has, and are refused after them.
+        let is_largest = WORK_MAX * linear > CALL_STEPS_MAX / 10 * 9;
+        let floor = if is_largest { CALL_STEPS_MAX } else { floor };
+        let memory_times = measured.peak.div_ceil(memory);
+        let is_dear = measured.work > floor + WORK_MAX * linear || memory_times > MEMORY_MAX;
+        self.rows.push(Row {
+            tool,
+            definition,
+            input_bytes: input.len(),
+            answer: measured.answer,
+            steps: measured.steps,
+            work: measured.work,
+            linear,
+            memory_times,
+            is_wrong: is_wrong || is_dear,
+        });
+    }
+}
+
+impl Row {
+    /// A line of Markdown. Memory is a matter of the machine, so only its magnitude is shown.
+    fn text(&self, steps: u64) -> String {
+        let Self { tool, definition, input_bytes, answer, .. } = self;
+        let times = steps.div_ceil(self.linear);
+        let memory = self.memory_times.next_power_of_two().min(MEMORY_MAX);
+        format!(
+            "| `{tool}` | {definition} | {input_bytes} | {answer} | {steps} | {times} | {memory} |\n"
+        )
+    }
+}
+
+/// Two digits of a number, rounded up: what changes little is not written anew.
+fn rounded(steps: u64) -> u64 {
+    let unit = 10_u64.pow(steps.checked_ilog10().unwrap_or_default().saturating_sub(1));
+    (steps.div_ceil(unit) * unit).min(CALL_STEPS_MAX)
 }
