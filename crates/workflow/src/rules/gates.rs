@@ -299,13 +299,7 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Requires that the declaration of a variable, or of the list that holds it, has a dotted path in every value.
-    fn require_path(
-        &mut self,
-        step: &'w Step,
-        path: &'w str,
-        variable: &'w str,
-        at: &Pointer<'_>,
-    ) {
+    fn require_path(&mut self, step: &'w Step, path: &'w str, variable: &'w str, at: &Pointer<'_>) {
         let Some((name, rest)) = path.split_once('.') else { return };
         let Some(declaration) = self.workflow.variables.get(head(variable)) else { return };
         // An item of a list inside a variable: where in its schema, is a rare question with a safe answer.
