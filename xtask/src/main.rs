@@ -4,6 +4,7 @@
 
 mod clients;
 mod nginx;
+mod outside;
 mod packages;
 mod postgres;
 
@@ -64,16 +65,24 @@ fn test(effort: Effort) -> Result<(), String> {
     run(cargo().args(bench).args(["--target-dir", "target"]))?;
     // Stopped when this function is left, whatever the tests come to.
     let cluster = postgres::start(&postgres)?;
+    let outside = outside::find();
     let mut tests = cargo();
-    // Ignored tests need the clients, nginx or PostgreSQL. One run shows everything that fails.
+    // Ignored tests need the clients, nginx, PostgreSQL or data of others. One run shows everything that fails.
     tests.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--include-ignored"]);
+    tests.args(outside.skipped.iter().flat_map(|part| ["--skip", part]));
+    tests.envs(outside.variables);
     tests.env("WORKFLOWLOOKUP_CLIENTS", clients).env("WORKFLOWLOOKUP_NGINX", nginx);
     tests.env("WORKFLOWLOOKUP_POSTGRES", postgres);
     tests.env("WORKFLOWLOOKUP_POSTGRES_URL", cluster.maintenance_url());
     if effort == Effort::Long {
         tests.env("WORKFLOWLOOKUP_LONG", "1");
     }
-    run(&mut tests)
+    let done = run(&mut tests);
+    // At the end, where somebody reads it.
+    for line in &outside.not_run {
+        eprintln!("xtask: {line}");
+    }
+    done
 }
 
 /// The tests that compare generated files write them when they are told to.

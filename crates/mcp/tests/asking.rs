@@ -15,7 +15,7 @@ use mcp::{
     Abilities, Action, Answer, Ask, Call, Caller, Changed, Connection, Form, Outcome, Progress,
     Reply, Server, Ticket, Transport,
 };
-use schemas::valid;
+use schemas::{check_messages_of, valid};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -372,4 +372,15 @@ fn progress_is_told_to_who_wants_to_hear_it() {
         connection.progress(ticket, &progress(3.0), &mut actions);
         assert!(actions.is_empty(), "nothing more is said of what is answered");
     }
+}
+
+#[test]
+#[ignore = "needs the official MCP schemas; see CONTRIBUTING.md"]
+fn messages_match_official_schemas() {
+    check_messages_of(&[
+        with_a_handshake_the_client_is_asked_by_requests,
+        in_the_modern_era_the_client_comes_back_with_the_answers,
+        a_request_that_is_taken_back_takes_its_questions_back,
+        progress_is_told_to_who_wants_to_hear_it,
+    ]);
 }

@@ -15,7 +15,7 @@ use mcp::content::{
 };
 use mcp::{Outcome, Server};
 use peer::{Client, REVISIONS, messages};
-use schemas::valid;
+use schemas::{check_messages_of, valid};
 use serde_json::{Value, json};
 
 fn server() -> Server {
@@ -187,4 +187,16 @@ fn a_template_and_a_tool_are_listed_as_they_are_described() {
         assert_eq!(tool["inputSchema"]["$defs"]["a"]["$anchor"], "a", "a schema is left as it is");
         valid(revision, "ListToolsResult", &listed["result"]);
     }
+}
+
+#[test]
+#[ignore = "needs the official MCP schemas; see CONTRIBUTING.md"]
+fn messages_match_official_schemas() {
+    check_messages_of(&[
+        a_tool_can_say_anything,
+        an_error_of_a_tool_is_a_result_that_says_so,
+        a_prompt_can_say_anything_in_several_turns,
+        a_resource_holds_a_text_or_bytes,
+        a_template_and_a_tool_are_listed_as_they_are_described,
+    ]);
 }

@@ -19,7 +19,7 @@ use mcp::content::{
 };
 use mcp::{Action, Ask, Call, More, Outcome, Server, Visit};
 use peer::{Client, REVISIONS, call, messages};
-use schemas::valid;
+use schemas::{check_messages_of, valid};
 use serde_json::{Map, Value, json};
 
 fn tool(name: &'static str) -> Tool {
@@ -256,4 +256,16 @@ fn tools_come_and_go() {
             }
         }
     }
+}
+
+#[test]
+#[ignore = "needs the official MCP schemas; see CONTRIBUTING.md"]
+fn messages_match_official_schemas() {
+    check_messages_of(&[
+        every_kind_of_content_is_passed_on_where_it_has_a_place,
+        structured_content_may_be_anything,
+        what_makes_no_sense_is_left_out,
+        resources_keep_their_words,
+        a_user_is_sent_to_an_address,
+    ]);
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use mcp::content::{About, Block, Message, Tool};
 use mcp::{Action, Answer, Ask, Call, Form, Outcome, Question, Root, Sampled, Sampling, Server};
 use peer::{Client, REVISIONS, call, messages};
-use schemas::valid;
+use schemas::{check_messages_of, valid};
 use serde_json::{Value, json};
 
 fn server() -> Server {
@@ -304,4 +304,15 @@ fn in_the_modern_era_only_some_requests_may_ask() {
     let (ticket, first, _) = client.call("tools/call", json!({"name": "asks"}));
     let reply = client.finish(ticket, ask(first, Vec::new(), None));
     assert_eq!(reply[0]["error"]["code"], -32603);
+}
+
+#[test]
+#[ignore = "needs the official MCP schemas; see CONTRIBUTING.md"]
+fn messages_match_official_schemas() {
+    check_messages_of(&[
+        with_a_handshake_each_question_is_a_request,
+        models_and_folders_can_be_asked_for_in_every_handshake,
+        in_the_modern_era_the_questions_are_the_result,
+        only_what_is_missing_is_named,
+    ]);
 }

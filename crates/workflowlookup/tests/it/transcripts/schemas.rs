@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Said;
-use crate::repository;
+
+/// Names the directory with a `REVISION.json` for each revision. It is not part of this repository.
+const DIRECTORY: &str = "WORKFLOWLOOKUP_MCP_SCHEMAS";
 
 /// Methods of the product's first protocol. No revision knows them, so no schema is asked. It has two
 /// liberties besides: `params` may be null, and `initialize` needs no `clientInfo`.
@@ -44,14 +46,9 @@ fn definition_of(method: &str) -> Option<&'static str> {
     })
 }
 
-/// Holds what went over the wire against the official schemas; what they find wrong.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
-pub(super) fn against_schemas(wire: &[Said]) -> String {
+/// Checks what went over the wire against the official schemas; returns what they find wrong.
+pub(super) fn against_official_schemas(wire: &[Said]) -> String {
     let mut schemas = Schemas::default();
-    if !Schemas::folder().is_dir() {
-        eprintln!("skipped: there are no official schemas in {}", Schemas::folder().display());
-        return String::new();
-    }
     let mut revision = "2024-11-05".to_owned();
     // Requests by their ids, with the revision they were made in.
     let mut asked: HashMap<String, (Value, String)> = HashMap::new();
@@ -187,15 +184,22 @@ struct Schemas {
 }
 
 impl Schemas {
-    fn folder() -> PathBuf {
-        repository().join("../shared/mcp-schema")
+    fn directory() -> PathBuf {
+        let Some(directory) = std::env::var_os(DIRECTORY) else {
+            panic!(
+                "`{DIRECTORY}` names the directory with the official schemas; see CONTRIBUTING.md"
+            );
+        };
+        PathBuf::from(directory)
     }
 
     fn check(&mut self, revision: &str, definition: &str, value: &Value) {
         let key = (revision.to_owned(), definition.to_owned());
         let validator = self.validators.entry(key).or_insert_with(|| {
-            let path = Self::folder().join(format!("{revision}.json"));
-            let mut schema: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            let path = Self::directory().join(format!("{revision}.json"));
+            let text =
+                fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let mut schema: Value = serde_json::from_slice(&text).unwrap();
             let place = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
             let known = schema[place].get(definition).is_some();
             assert!(known, "revision {revision} has no {definition}: {value}");
