@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowable};
 
 use super::observer::Observer;
+use super::tools::{Asker, ToolCall};
 use super::upstreams::{self, Upstreams, resources};
 use super::{Toolset, catalogue, session_resources, tools, waiting};
 use crate::access::{Right, Who};
 use crate::app::App;
-use crate::server::tools::Asker;
 use mcp::Carried;
 
 pub struct Host {
@@ -32,7 +32,7 @@ impl Host {
             workflow::VERSION,
             "Workflow Orchestration System MCP Server",
             toolset.instructions(),
-            tools::all(),
+            tools::listed(false),
         );
         server.hidden = toolset.hidden().to_vec();
         upstreams.set_toolset(toolset);
@@ -41,7 +41,7 @@ impl Host {
         let are_there = Box::new(move || own.are_there());
         let instructions = "There are other MCP servers behind this one: list_mcp_capabilities finds their tools, \
             describe_mcp tells what they take, and call_mcp_tool calls them.";
-        server.more = Some(More { tools: tools::of_upstreams(), instructions, are_there });
+        server.more = Some(More { tools: tools::listed(true), instructions, are_there });
         let own = Arc::clone(&upstreams);
         server.unfollowable = Some(Unfollowable(Box::new(move |uri| own.why_not_follow(uri))));
         server.tools_change = true;
@@ -122,7 +122,9 @@ fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) 
     let outcome = match call {
         Call::Tool { name, arguments, is_method } => {
             let asker = if is_method { Asker::Method } else { Asker::Call };
-            return tools::call(app, upstreams, name, &arguments, asker, caller, who);
+            // Only listed tools are called.
+            let Some(tool) = tools::find(name) else { return Outcome::Fault.into() };
+            return ToolCall { tool, app, upstreams, raw: &arguments, asker, caller, who }.run();
         }
         // The call that it is for waits in another process, and hears there that nobody answered.
         Call::Settle { answers }

@@ -14,6 +14,7 @@ use about::About;
 pub(crate) use calls::Calls;
 use calls::{Ended, code, ended};
 
+use super::tools::TOOLS;
 use super::traces::Tracer;
 
 pub struct Observer {
@@ -29,8 +30,7 @@ impl Observer {
     /// To be made once the log has begun.
     pub fn new(tracer: Option<Tracer>, has_metrics: bool) -> Self {
         let is_told = tracer.is_some() || tracing::enabled!(tracing::Level::INFO);
-        let tools = super::tools::all().into_iter().chain(super::tools::of_upstreams());
-        let calls = Calls::new(tools.map(|tool| tool.name));
+        let calls = Calls::new(TOOLS.iter().map(|tool| tool.name));
         Self { calls, tracer, is_timed: is_told || has_metrics, is_told }
     }
 

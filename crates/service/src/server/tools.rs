@@ -1,24 +1,20 @@
-//! The tools, one file each: how it is described, what it takes, what it answers. A tool is a plain
-//! function and knows nothing of the protocol's revisions.
+//! The tools, one file each: how it is described, what it takes, what it answers. A tool is a value whose handler is
+//! a plain function, and knows nothing of the protocol's revisions. [`TOOLS`] lists them, and whatever is said of a tool
+//! by its name derives from there.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use engine::{Budget, INPUT_BYTES_MAX, VIEW_STEPS_MAX};
-use mcp::content::{Block, Tool};
-use mcp::{Caller, Outcome};
+use mcp::content::Block;
+use mcp::{Carried, Outcome};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use untrusted_text::sanitize;
 
-use crate::access::{Right, Who};
-use crate::app::App;
 use crate::error::Refusal;
-use crate::server::upstreams::Upstreams;
 use crate::sessions::Denied;
-use mcp::Carried;
 
 mod advance;
 mod arguments;
@@ -37,149 +33,41 @@ mod rewind;
 mod session_answer;
 mod start;
 pub(crate) mod status;
+mod tool;
 mod validate;
 
-pub(crate) use execute::NAME as EXECUTE;
+pub(crate) use execute::TOOL as EXECUTE;
+pub(crate) use tool::{Asker, Role, Tool, ToolCall};
 
-/// Who asks, as far as a tool must know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
-    /// By `tools/call`: long lists come in pages.
-    Call,
-    /// By the tool's name as a method of its own: always whole.
-    Method,
-}
-
-pub(crate) fn all() -> Vec<Tool> {
-    // The product's first protocol knows four of them, as methods of their own.
-    let first = |name, about| Tool { name, is_method: true, about };
-    let later = |name, about| Tool { name, is_method: false, about };
-    vec![
-        first("workflow_list", list::about),
-        first("workflow_get", get::about),
-        first("workflow_next", next::about),
-        first("workflow_validate", validate::about),
-        later("workflow_lint", lint::about),
-        later(start::NAME, start::about),
-        later(advance::NAME, advance::about),
-        later(status::NAME, status::about),
-        later("workflow_rewind", rewind::about),
-    ]
-}
-
-/// Those that are there while a registry names other servers.
-pub(crate) fn of_upstreams() -> Vec<Tool> {
-    let tool = |name, about| Tool { name, is_method: false, about };
-    vec![
-        tool("list_mcp_capabilities", capabilities::about),
-        tool("describe_mcp", describe::about),
-        tool(call_upstream::NAME, call_upstream::about),
-        tool(execute::NAME, execute::about),
-    ]
-}
-
-/// The tools that only look. All others need the right to use.
-pub(crate) const FOR_ALL: [&str; 6] = [
-    "workflow_list",
-    "workflow_get",
-    "workflow_next",
-    "workflow_validate",
-    "workflow_lint",
-    "workflow_status",
+/// All tools, in the order in which they are listed. Those that need upstreams come last.
+pub(crate) static TOOLS: [Tool; 13] = [
+    list::TOOL,
+    get::TOOL,
+    next::TOOL,
+    validate::TOOL,
+    lint::TOOL,
+    start::TOOL,
+    advance::TOOL,
+    status::TOOL,
+    rewind::TOOL,
+    capabilities::TOOL,
+    describe::TOOL,
+    call_upstream::TOOL,
+    execute::TOOL,
 ];
 
-pub(crate) fn call(
-    app: &App,
-    upstreams: &Arc<Upstreams>,
-    name: &str,
-    arguments: &RawValue,
-    asker: Asker,
-    caller: Caller,
-    who: Who,
-) -> Carried {
-    if !FOR_ALL.contains(&name) && who.right().is_some_and(|right| right != Right::Use) {
-        let about: About<'_> = serde_json::from_str(arguments.get()).unwrap_or_default();
-        let audit = app.sessions().audit();
-        if let Err(refusal) = who.needs_about(about.session_id.as_deref(), Right::Use, name, audit)
-        {
-            return refused(&refusal).into();
-        }
-    }
-    match name {
-        "workflow_list" => with(name, arguments, |arguments| list::call(app, arguments, asker)),
-        "workflow_get" => with(name, arguments, |arguments| get::call(app, arguments)),
-        "workflow_next" => with(name, arguments, |arguments| next::call(app, arguments)),
-        "workflow_validate" => with(name, arguments, |arguments| validate::call(app, arguments)),
-        "workflow_lint" => with(name, arguments, lint::call),
-        start::NAME => {
-            with(name, arguments, |parsed| start::call(app, parsed, arguments, caller, who))
-        }
-        advance::NAME => {
-            with(name, arguments, |parsed| advance::call(app, parsed, arguments, caller, who))
-        }
-        status::NAME => with(name, arguments, |arguments| status::call(app, arguments, &who)),
-        "workflow_rewind" => with(name, arguments, |arguments| rewind::call(app, arguments, who)),
-        "list_mcp_capabilities" => {
-            with(name, arguments, |arguments| capabilities::call(upstreams, arguments))
-        }
-        "describe_mcp" => with(name, arguments, |arguments| describe::call(upstreams, arguments)),
-        call_upstream::NAME => with(name, arguments, |parsed| {
-            call_upstream::call(app, upstreams, parsed, arguments, caller, who)
-        }),
-        execute::NAME => with(name, arguments, |parsed| {
-            execute::call(app, upstreams, parsed, arguments, caller, who)
-        }),
-        // The table of tools and this one are the same.
-        _ => Outcome::Fault.into(),
-    }
+pub(crate) fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// What somebody wants to do something to who may not.
-#[derive(Default, Deserialize)]
-struct About<'a> {
-    #[serde(rename = "sessionId", borrow)]
-    session_id: Option<Cow<'a, str>>,
+/// The tools as `tools/list` has them: those that need upstreams, or all others.
+pub(crate) fn listed(needs_upstreams: bool) -> Vec<mcp::content::Tool> {
+    let listed = TOOLS.iter().filter(|tool| tool.needs_upstreams == needs_upstreams);
+    listed.map(Into::into).collect()
 }
 
-/// How much is said of why arguments cannot be read, which may quote a name that is none of theirs.
-const DETAILS_BYTES_MAX: usize = 1024;
 /// How much of an unknown cursor is repeated.
 const CURSOR_BYTES_SHOWN: usize = 64;
-
-fn with<'a, T: Deserialize<'a>, C: Into<Carried>>(
-    name: &str,
-    arguments: &'a RawValue,
-    call: impl FnOnce(T) -> Result<C, Refusal>,
-) -> Carried {
-    let raw = arguments;
-    let arguments = match mcp::params(Some(raw)) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let schema = |tools: Vec<Tool>| {
-                let tool = tools.into_iter().find(|tool| tool.name == name);
-                tool.map(|tool| (tool.about)().input_schema)
-            };
-            let (own, upstream) = (schema(all()), schema(of_upstreams()));
-            // What is too large is not looked at any further.
-            let (own, upstream) = match raw.get().len() > INPUT_BYTES_MAX {
-                true => (None, None),
-                false => (own, upstream),
-            };
-            let encoded = own.as_ref().or(upstream.as_ref());
-            let encoded = encoded.and_then(|schema| misfit::encoded_argument(schema, raw));
-            // The tools for upstreams have words of their own for what is often wrong.
-            let misfit =
-                encoded.or_else(|| upstream.and_then(|schema| misfit::misfit(&schema, raw)));
-            let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
-            let details = misfit.or(details).unwrap_or_default();
-            return bad_arguments(&cut(&details, DETAILS_BYTES_MAX)).into();
-        }
-    };
-    match call(arguments) {
-        Ok(carried) => carried.into(),
-        Err(refusal) => refused(&refusal).into(),
-    }
-}
 
 /// Clients show it to people, and it may quote an argument.
 fn bad_arguments(details: &str) -> Outcome {

@@ -70,7 +70,8 @@ pub(super) fn is_for_upstreams(call: &Call) -> bool {
 pub(super) fn too_large(call: &Call) -> Option<Outcome> {
     let Call::Tool { name, arguments, .. } = call else { return None };
     let limit = match *name {
-        CALL | EXECUTE => CALL_BYTES_MAX,
+        CALL => CALL_BYTES_MAX,
+        _ if *name == EXECUTE.name => CALL_BYTES_MAX,
         _ if is_for_upstreams(call) => LOOK_BYTES_MAX,
         _ => return None,
     };

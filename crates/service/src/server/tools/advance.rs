@@ -15,18 +15,18 @@ use workflow::Context;
 use super::session_answer::{
     Answer, about_session, noted, reads_outputs, revision_schema, session_id_schema, writing,
 };
-use super::{Carried, arguments, gate, id_schema, look, refused, view_budget};
+use super::{Carried, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::waiting;
 use crate::sessions::{Open, now, refusal};
 
-pub(super) const NAME: &str = "workflow_advance";
+pub(super) const TOOL: Tool = Tool::new("workflow_advance", about, call);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::session_id")]
     session_id: String,
     #[serde(deserialize_with = "arguments::revision")]
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     about_session(
         "Submit a step",
         "Submits the output of a session's current step, and in context the variables that the step asks you to \
@@ -71,13 +71,9 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(
-    app: &App,
-    arguments: Arguments,
-    raw: &RawValue,
-    caller: Caller,
-    who: Who,
-) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let ToolCall { app, raw, caller, who, .. } = call;
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
@@ -102,7 +98,7 @@ fn hand_in(
     caller: Caller,
     who: Who,
 ) -> Result<Carried, Refusal> {
-    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
+    let open = app.sessions().seen_by(&who, &arguments.session_id, TOOL.name)?;
     let stored_bytes = raw.get().len() as u64;
     open.quotas.check_append(&open, &who, &arguments.session_id, stored_bytes)?;
     let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;

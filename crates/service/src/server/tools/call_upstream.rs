@@ -2,30 +2,26 @@
 
 use std::sync::Arc;
 
-use mcp::Caller;
 use mcp::content::About;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Carried, bounded, server_schema};
-use crate::access::Who;
-use crate::app::App;
+use super::{Carried, Tool, ToolCall, bounded, server_schema};
 use crate::error::Refusal;
-use crate::server::upstreams::{CALL, Request, Upstreams};
+use crate::server::upstreams::{CALL, Request};
 
-pub(super) const NAME: &str = CALL;
+pub(super) const TOOL: Tool = Tool::for_upstreams(CALL, about, call);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     server: String,
     tool: String,
     #[serde(default, deserialize_with = "bounded")]
     arguments: Option<Map<String, Value>>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Call a tool of another server",
         description: "Calls a tool of another MCP server and answers with its result. The arguments are checked first; \
@@ -46,18 +42,12 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(
-    app: &App,
-    upstreams: &Arc<Upstreams>,
-    arguments: Arguments,
-    raw: &RawValue,
-    caller: Caller,
-    who: Who,
-) -> Result<Carried, Refusal> {
-    let Arguments { server, tool, arguments } = arguments;
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let Arguments { server, tool, arguments } = call.arguments()?;
+    let ToolCall { app, upstreams, raw, caller, who, .. } = call;
     let request = Request {
         app: app.clone(),
-        name: NAME,
+        name: TOOL.name,
         program: None,
         server,
         tool,

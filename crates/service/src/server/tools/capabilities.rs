@@ -11,10 +11,13 @@ use orchestrator::registry::{Entry, Masks, Registry, is_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Carried, as_text, bad, looking, skipped};
+use super::{Carried, ToolCall, as_text, bad, looking, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::{Searched, Unknown, Upstreams};
 use crate::words::one_line;
+
+pub(super) const TOOL: super::Tool =
+    super::Tool::for_upstreams("list_mcp_capabilities", about, call);
 
 /// How many servers, and how many tools, an answer has if nobody says.
 const LIMIT: usize = 8;
@@ -35,7 +38,7 @@ const DESCRIPTION_CHARS_MAX: usize = 110;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     query: Option<String>,
     visibility: Option<Wanted>,
     limit: Option<usize>,
@@ -49,7 +52,7 @@ enum Wanted {
     Experimental,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Find tools of other servers",
         description: "Finds tools of other MCP servers that you can call through this one. With a query: the best servers \
@@ -149,8 +152,9 @@ struct Tool {
     description: Option<String>,
 }
 
-pub(super) fn call(upstreams: &Arc<Upstreams>, arguments: Arguments) -> Result<Carried, Refusal> {
-    let Arguments { query, visibility, limit, cursor } = arguments;
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let Arguments { query, visibility, limit, cursor } = call.arguments()?;
+    let upstreams = call.upstreams;
     let experimental = visibility == Some(Wanted::Experimental);
     if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
         return Err(bad(format!("limit must be from 1 to {LIMIT_MAX}")));

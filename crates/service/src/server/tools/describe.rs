@@ -19,11 +19,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::{Carried, as_text, bad, cut, looking, server_schema, skipped};
+use super::{Carried, ToolCall, as_text, bad, cut, looking, server_schema, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::code::OWN;
 use crate::server::upstreams::{Upstreams, refused};
 use crate::words::one_line;
+
+pub(super) const TOOL: super::Tool = super::Tool::for_upstreams("describe_mcp", about, call);
 
 /// How many tools a page has if nobody says, and at most.
 const TOOLS: usize = 50;
@@ -40,7 +42,7 @@ const NOTES_MAX: usize = 5;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     id: String,
     detail: Option<Detail>,
     tool: Option<String>,
@@ -57,7 +59,7 @@ enum Detail {
     Types,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Describe another server",
         description: "Tells more about an MCP server: \"summary\" what it is for, \"tools\" a line about each tool, \
@@ -80,7 +82,9 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(upstreams: &Arc<Upstreams>, arguments: Arguments) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let upstreams = call.upstreams;
     let usual = if arguments.tool.is_some() { Detail::Schema } else { Detail::Summary };
     let detail = arguments.detail.unwrap_or(usual);
     let page = Page::of(&arguments, detail)?;
@@ -172,9 +176,8 @@ fn position(server: &str, tools: &[Tool], name: &str) -> Result<usize, Error> {
 
 /// What programs can import of us: the tools that only look.
 fn own_types(upstreams: &Upstreams) -> Outcome {
-    let importable: Vec<&str> = upstreams.importable_tools().collect();
-    let tools = super::all().into_iter().filter(|tool| importable.contains(&tool.name));
-    let listed: Vec<Value> = tools
+    let listed: Vec<Value> = upstreams
+        .importable_tools()
         .map(|tool| {
             let about = (tool.about)();
             let mut listed = json!({

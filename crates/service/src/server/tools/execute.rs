@@ -4,28 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp::Outcome;
 use mcp::content::About;
-use mcp::{Caller, Outcome};
 use orchestrator::Error;
 use sandbox::{File, Program, UNNAMED};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Carried, bad, bounded};
-use crate::access::Who;
-use crate::app::App;
+use super::{Carried, Tool, ToolCall, bad, bounded};
 use crate::error::Refusal;
 use crate::server::upstreams::code::Ready;
 use crate::server::upstreams::{Request, Upstreams, refused};
 
-pub(crate) const NAME: &str = "execute_mcp_code";
+pub(crate) const TOOL: Tool = Tool::for_upstreams("execute_mcp_code", about, call);
+
 /// So many servers can be named.
 const SERVERS_MAX: usize = 100;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     code: Option<String>,
     files: Option<BTreeMap<String, String>>,
     entrypoint: Option<String>,
@@ -43,7 +42,7 @@ enum Language {
     JavaScript,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Run a program that calls tools",
         description: "Runs a TypeScript or JavaScript program in a sandbox: many calls and only what you return comes back. \
@@ -80,23 +79,18 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(
-    app: &App,
-    upstreams: &Arc<Upstreams>,
-    arguments: Arguments,
-    raw: &RawValue,
-    caller: Caller,
-    who: Who,
-) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let ToolCall { app, upstreams, raw, caller, who, .. } = call;
     let ready = match arguments.ready(upstreams)? {
         Ok(ready) => ready,
         Err(outcome) => return Ok(outcome.into()),
     };
     let request = Request {
         app: app.clone(),
-        name: NAME,
+        name: TOOL.name,
         program: Some(Box::new(ready)),
-        server: NAME.to_owned(),
+        server: TOOL.name.to_owned(),
         tool: String::new(),
         // The whole of it is what a question belongs to.
         arguments: serde_json::from_str(raw.get()).unwrap_or_default(),

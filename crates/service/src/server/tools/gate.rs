@@ -47,7 +47,7 @@ pub(super) fn ask(
     let (open, caller) = (&handing_in.open, &handing_in.caller);
     let output = Some(&*handing_in.submission.output);
     let subject = Subject { session, output };
-    ask_about(open, caller, advance::NAME, arguments, gate, subject, budget)
+    ask_about(open, caller, advance::TOOL.name, arguments, gate, subject, budget)
 }
 
 /// The session that waits, and what was handed in last.

@@ -1,22 +1,25 @@
 //! `workflow_get`: a whole definition.
 
-use mcp::Outcome;
 use mcp::content::About;
+use mcp::{Carried, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, id_schema, read_only};
-use crate::app::{self, App};
+use super::{Role, Tool, ToolCall, arguments, id_schema, read_only};
+use crate::app;
 use crate::error::Refusal;
+
+pub(super) const TOOL: Tool =
+    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_get", about, call) };
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::id")]
     id: String,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Get a workflow",
         description: "Returns a workflow's whole definition. To work through one you do not need it: \
@@ -59,9 +62,10 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Outcome, Refusal> {
-    let snapshot = app.snapshot();
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let snapshot = call.app.snapshot();
     let workflow = app::find(&snapshot, &arguments.id)?;
     let definition = serde_json::to_string(workflow).unwrap_or_default();
-    Ok(Outcome::Tool { text: (&definition).into(), structured: definition })
+    Ok(Outcome::Tool { text: (&definition).into(), structured: definition }.into())
 }

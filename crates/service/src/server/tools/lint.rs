@@ -7,20 +7,23 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::{Budget, Exhausted};
 
-use super::{Carried, bad, capitalised, read_only};
+use super::{Carried, Role, Tool, ToolCall, bad, capitalised, read_only};
 use crate::error::Refusal;
+
+pub(super) const TOOL: Tool =
+    Tool { role: Role::Anyone, ..Tool::new("workflow_lint", about, call) };
 
 /// The longest file name. Every finding repeats it.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     definition: String,
     file_name: Option<String>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Check a definition",
         description: "Checks the text of a workflow definition, JSON or YAML, while you write one: every problem \
@@ -48,8 +51,8 @@ pub(super) fn about() -> About {
 }
 
 /// Compiling what strangers wrote may take its time, so it does not hold up anybody else.
-pub(super) fn call(arguments: Arguments) -> Result<Carried, Refusal> {
-    let Arguments { definition, file_name } = arguments;
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let Arguments { definition, file_name } = call.arguments()?;
     if file_name.as_ref().is_some_and(|name| name.len() > FILE_NAME_BYTES_MAX) {
         return Err(bad(format!("fileName may have at most {FILE_NAME_BYTES_MAX} bytes")));
     }

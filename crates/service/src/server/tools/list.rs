@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
-use mcp::Outcome;
 use mcp::content::About;
+use mcp::{Carried, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 use untrusted_text::{sanitize, spell_out};
 
 use super::super::catalogue;
-use super::{Asker, arguments, read_only};
-use crate::app::{self, App, Filter, Summary};
+use super::{Asker, Role, Tool, ToolCall, arguments, read_only};
+use crate::app::{self, Filter, Summary};
 use crate::error::Refusal;
+
+pub(super) const TOOL: Tool =
+    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_list", about, call) };
 
 /// How many workflows one page holds.
 const PAGE: usize = 50;
@@ -20,7 +23,7 @@ const UNTRUSTED_MAX: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(default, deserialize_with = "arguments::query")]
     query: Option<String>,
     #[serde(default, deserialize_with = "arguments::category")]
@@ -29,7 +32,7 @@ pub(super) struct Arguments {
     cursor: Option<String>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "List workflows",
         description: "Lists the workflows: tested ways to do a piece of work, step by step. Look here before you \
@@ -81,7 +84,9 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outcome, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let ToolCall { app, asker, .. } = call;
     let snapshot = app.snapshot();
     let words = arguments.query.unwrap_or_default();
     let filter = Filter {
@@ -134,5 +139,5 @@ pub(super) fn call(app: &App, arguments: Arguments, asker: Asker) -> Result<Outc
     if asker == Asker::Call {
         structured["instruction"] = json!(instruction);
     }
-    Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
+    Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() }.into())
 }

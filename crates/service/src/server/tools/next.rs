@@ -7,9 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
 
-use super::{Carried, ID_PATTERN, arguments, id_schema, needs_worker, read_only, refused};
+use super::{
+    Carried, ID_PATTERN, Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only,
+    refused,
+};
 use crate::app::{self, App};
 use crate::error::Refusal;
+
+pub(super) const TOOL: Tool =
+    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_next", about, call) };
 
 /// Opens the text of the first step.
 const NO_SESSION: &str =
@@ -17,7 +23,7 @@ const NO_SESSION: &str =
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
     #[serde(default, deserialize_with = "arguments::current_step")]
@@ -28,7 +34,7 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Get the next step without a session",
         description: "Records nothing, and gates do nothing here: use workflow_start, unless you must keep track yourself. \
@@ -101,7 +107,9 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let app = call.app;
     if let Some(step) = app::repeated_step(&arguments.completed_steps) {
         let details = format!("completedSteps must not repeat a step: `{step}` is there twice");
         return Err(Refusal::InvalidParams { details, hint: None });

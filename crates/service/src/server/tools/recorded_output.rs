@@ -104,7 +104,7 @@ pub(crate) fn read(
     }
     let end = output.floor_char_boundary(output.len().min(offset + PAGE_BYTES_MAX));
     let next = (end < output.len()).then(|| NextPage {
-        tool: status::NAME,
+        tool: status::TOOL.name,
         arguments: NextArguments {
             session_id: session.id.clone(),
             step_id: step_id.clone(),
@@ -159,7 +159,7 @@ impl OutputPage {
         if self.next.is_some() {
             text.push_str(&format!(
                 "\n\nNext: {} sessionId={session_id} stepId={step_id}{which} offset={end}",
-                status::NAME
+                status::TOOL.name
             ));
         }
         text
@@ -208,7 +208,7 @@ mod tests {
             offset: 0,
             total_bytes: 5,
             output: "One".to_owned(),
-            next: Some(NextPage { tool: status::NAME, arguments }),
+            next: Some(NextPage { tool: status::TOOL.name, arguments }),
         };
         let next = "Next: workflow_status sessionId=7k2m stepId=plan iteration=2 offset=3";
         assert!(page.text().ends_with(&format!(":\n\nOne\n\n{next}")), "{}", page.text());

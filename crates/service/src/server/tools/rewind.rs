@@ -9,17 +9,16 @@ use sha2::{Digest as _, Sha256};
 use store::sessions::NewIds;
 
 use super::session_answer::{Answer, about_session, revision_schema, session_id_schema, writing};
-use super::{Carried, arguments, id_schema, refused, view_budget};
+use super::{Carried, Tool, ToolCall, arguments, id_schema, refused, view_budget};
 use crate::access::Who;
-use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::{Beginning, Gates, Open, new_id, now, refusal};
 
-pub(super) const NAME: &str = "workflow_rewind";
+pub(super) const TOOL: Tool = Tool::new("workflow_rewind", about, call);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::session_id")]
     session_id: String,
     #[serde(deserialize_with = "arguments::revision")]
@@ -32,7 +31,7 @@ pub(super) struct Arguments {
     fork: bool,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     about_session(
         "Go back to a step",
         "Goes back to a step that the session has been at, when later work shows that it must be done anew. History is \
@@ -54,12 +53,14 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(app: &App, arguments: Arguments, who: Who) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let ToolCall { app, who, .. } = call;
     if arguments.reason.trim().is_empty() {
         let details = "reason must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
+    let open = app.sessions().seen_by(&who, &arguments.session_id, TOOL.name)?;
     if arguments.fork {
         open.quotas.check_start(&open, &who)?;
     } else {

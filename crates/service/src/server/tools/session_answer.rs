@@ -132,7 +132,7 @@ impl<'a> Answer<'a> {
         let context = if *has_reports { " context={…}" } else { "" };
         format!(
             "Next: {} sessionId={id} revision={revision} stepId={step} output=…{context}",
-            advance::NAME
+            advance::TOOL.name
         )
     }
 
@@ -150,11 +150,11 @@ impl<'a> Answer<'a> {
         let session_id = &*session.id;
         let next = match (waiting, step) {
             (Some(_), _) => Some(NextCall {
-                tool: status::NAME,
+                tool: status::TOOL.name,
                 arguments: NextArguments { session_id, revision: None, step_id: None },
             }),
             (None, Some(step)) => Some(NextCall {
-                tool: advance::NAME,
+                tool: advance::TOOL.name,
                 arguments: NextArguments {
                     session_id,
                     revision: Some(*revision),
@@ -221,7 +221,7 @@ fn ask_user(who: &Who, session: &Session, waiting: &Waiting<'_>) -> String {
     format!(
         "{} {how} Once it is decided: {} sessionId={}",
         waiting.text(),
-        status::NAME,
+        status::TOOL.name,
         session.id
     )
 }

@@ -14,18 +14,18 @@ use store::sessions::{Error, Session, Start};
 use workflow::Context;
 
 use super::session_answer::{Answer, about_session, noted, reads_outputs, writing};
-use super::{Carried, arguments, gate, id_schema, look, refused, view_budget};
+use super::{Carried, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
-use crate::app::{self, App};
+use crate::app;
 use crate::error::Refusal;
 use crate::server::waiting;
 use crate::sessions::{Beginning, Denied, Gate, Gates, Open, Standing, new_id, now, refusal};
 
-pub(super) const NAME: &str = "workflow_start";
+pub(super) const TOOL: Tool = Tool::new("workflow_start", about, call);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
     #[serde(default, deserialize_with = "arguments::goal")]
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     shared_with: Vec<String>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     about_session(
         "Start a session",
         "Starts a session of a workflow and returns its first step. The session keeps track of everything, checks \
@@ -72,14 +72,9 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(
-    app: &App,
-    arguments: Arguments,
-    raw: &RawValue,
-    caller: Caller,
-    who: Who,
-) -> Result<Carried, Refusal> {
-    let Arguments { workflow_id, goal, context, key, shared_with } = arguments;
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let Arguments { workflow_id, goal, context, key, shared_with } = call.arguments()?;
+    let ToolCall { app, raw, caller, who, .. } = call;
     let open = app.sessions().get()?;
     let raw = raw.to_owned();
     // The session has begun, and its user was asked about its first loop.
@@ -224,5 +219,5 @@ fn ask(
 ) -> Outcome {
     let gate = Gate { session: &session.id, revision: 0, call: raw.get() };
     let subject = gate::Subject { session, output: None };
-    gate::ask_about(open, caller, NAME, raw, gate, subject, budget)
+    gate::ask_about(open, caller, TOOL.name, raw, gate, subject, budget)
 }

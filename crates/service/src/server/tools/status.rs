@@ -15,16 +15,18 @@ use workflow::Context;
 use super::advance::complaints;
 use super::recorded_output::{self, OutputQuery};
 use super::session_answer::{Answer, about_session, reads_outputs, session_id_schema};
-use super::{Carried, arguments, cut, id_schema, look, read_only, refused, view_budget};
+use super::{
+    Carried, Role, Tool, ToolCall, arguments, cut, id_schema, look, read_only, refused, view_budget,
+};
 use crate::access::{OpenSessions, SessionList, Who};
-use crate::app::App;
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
 
 mod iterations;
 
-pub(crate) const NAME: &str = "workflow_status";
+pub(super) const TOOL: Tool =
+    Tool { role: Role::Anyone, ..Tool::new("workflow_status", about, call) };
 
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;
@@ -45,7 +47,7 @@ const SESSIONS_MAX: usize = 20;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(default, deserialize_with = "arguments::session_id")]
     session_id: Option<String>,
     #[serde(default, deserialize_with = "arguments::query")]
@@ -60,7 +62,7 @@ pub(super) struct Arguments {
     offset: Option<usize>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     about_session(
         "Look at a session",
         "Where a session stands, what to do now and the beginning of what finished steps produced: call it to go on \
@@ -93,8 +95,9 @@ pub(super) fn about() -> About {
     )
 }
 
-pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Carried, Refusal> {
-    let Arguments { session_id, query, step_id, iteration, attempt, offset } = arguments;
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let Arguments { session_id, query, step_id, iteration, attempt, offset } = call.arguments()?;
+    let ToolCall { app, who, .. } = call;
     let bad =
         |details: &str| Err(Refusal::InvalidParams { details: details.to_owned(), hint: None });
     if session_id.is_some() && query.is_some() {
@@ -105,9 +108,8 @@ pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Carried
         (None, Some(_)) => bad("stepId goes with sessionId"),
         (_, None) if is_about_output => bad("iteration, attempt and offset go with stepId"),
         (Some(id), None) => {
-            let open = app.sessions().seen_by(who, &id, NAME)?;
+            let open = app.sessions().seen_by(&who, &id, TOOL.name)?;
             let session = open.sessions.open(&id).map_err(|error| refusal(&id, error))?;
-            let who = who.clone();
             let is_long = reads_outputs(&session);
             let answer = move |budget: &Budget| {
                 one(&open, &who, &session, budget).unwrap_or_else(|refusal| refused(&refusal))
@@ -118,7 +120,7 @@ pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Carried
             })
         }
         (Some(id), Some(step_id)) => {
-            let open = app.sessions().seen_by(who, &id, NAME)?;
+            let open = app.sessions().seen_by(&who, &id, TOOL.name)?;
             let query = OutputQuery { step_id, iteration, attempt, offset };
             // It may read the whole log.
             Ok(Carried::Later(Box::new(move || {
@@ -130,7 +132,7 @@ pub(super) fn call(app: &App, arguments: Arguments, who: &Who) -> Result<Carried
         }
         (None, None) => {
             let open = app.sessions().get_if_any()?;
-            let found = open.map(|open| many(&open, who, query.as_deref())).transpose()?;
+            let found = open.map(|open| many(&open, &who, query.as_deref())).transpose()?;
             Ok(listing(&found.unwrap_or_default(), query.as_deref()).into())
         }
     }
@@ -141,7 +143,8 @@ fn one(open: &Open, who: &Who, session: &Session, budget: &Budget) -> Result<Out
     let memory = Memory::of(open, session, budget)?;
     let mut instruction = answer.instruction();
     if memory.finished.iter().any(|finished| finished.is_cut) {
-        instruction.push_str(&format!("\n\n{NAME} with stepId returns an earlier output whole."));
+        let name = TOOL.name;
+        instruction.push_str(&format!("\n\n{name} with stepId returns an earlier output whole."));
     }
     let about = format!("Workflow `{}`.{}", session.state.workflow_id, memory.text());
     let structured = answer.json(&instruction, &memory);

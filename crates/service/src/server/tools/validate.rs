@@ -7,16 +7,21 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
 
-use super::{Carried, arguments, id_schema, needs_worker, read_only, refused};
+use super::{
+    Carried, Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only, refused,
+};
 use crate::app::App;
 use crate::error::Refusal;
+
+pub(super) const TOOL: Tool =
+    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_validate", about, call) };
 
 /// The first protocol puts it before everything more specific.
 const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output accordingly.";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Arguments {
+struct Arguments {
     #[serde(deserialize_with = "arguments::workflow_id")]
     workflow_id: String,
     #[serde(deserialize_with = "arguments::step_id")]
@@ -27,7 +32,7 @@ pub(super) struct Arguments {
     context: Option<Context>,
 }
 
-pub(super) fn about() -> About {
+fn about() -> About {
     About {
         title: "Check an output without a session",
         description: "Records nothing, and passes no gate; in a session workflow_advance checks. Checks what you \
@@ -65,7 +70,9 @@ pub(super) fn about() -> About {
     }
 }
 
-pub(super) fn call(app: &App, arguments: Arguments) -> Result<Carried, Refusal> {
+fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let app = call.app;
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });

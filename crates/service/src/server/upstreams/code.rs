@@ -20,7 +20,7 @@ use super::{Upstreams, resource_uri};
 use crate::access::Who;
 use crate::app::App;
 use crate::audit::Line;
-use crate::server::tools::{self, FOR_ALL};
+use crate::server::tools::{Asker as ToolAsker, Role, TOOLS, Tool, ToolCall};
 use crate::server::{Toolset, waiting};
 
 /// How many programs of one principal may wait for a slot.
@@ -65,9 +65,9 @@ impl Upstreams {
     }
 
     /// The tools that programs can import from [`OWN`].
-    pub(crate) fn importable_tools(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn importable_tools(&self) -> impl Iterator<Item = &'static Tool> {
         let toolset = self.toolset.get().copied().unwrap_or_default();
-        FOR_ALL.into_iter().filter(move |name| toolset.has(name))
+        TOOLS.iter().filter(move |tool| tool.role == Role::Anyone && toolset.has(tool.name))
     }
 
     /// What a program can import of ours.
@@ -251,7 +251,7 @@ impl Own for OwnTools {
     }
 
     fn functions(&self) -> Vec<String> {
-        self.upstreams.importable_tools().map(str::to_owned).collect()
+        self.upstreams.importable_tools().map(|tool| tool.name.to_owned()).collect()
     }
 
     fn call<'a>(
@@ -259,18 +259,19 @@ impl Own for OwnTools {
         function: &'a str,
         arguments: Box<RawValue>,
     ) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
-        let known = self.upstreams.importable_tools().find(|name| *name == function);
+        let known = self.upstreams.importable_tools().find(|tool| tool.name == function);
         let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
         let (who, mut caller) = (self.who.clone(), self.caller.clone());
         caller.answers = None;
         Box::pin(async move {
-            let Some(name) = known else {
+            let Some(tool) = known else {
                 return Err(failed(Kind::Tool, format!("there is no `{function}`")));
             };
             // Some of them take a thread for a while.
             let carried = tokio::task::spawn_blocking(move || {
-                let asker = tools::Asker::Call;
-                waiting::ended(tools::call(&app, &upstreams, name, &arguments, asker, caller, who))
+                let (app, upstreams, raw) = (&app, &upstreams, &*arguments);
+                let asker = ToolAsker::Call;
+                waiting::ended(ToolCall { tool, app, upstreams, raw, asker, caller, who }.run())
             });
             match carried.await {
                 Ok(outcome) => value(outcome),

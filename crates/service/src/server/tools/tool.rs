@@ -1,0 +1,133 @@
+//! A tool as one value, and a call of one. Each tool's file exports its value, and [`super::TOOLS`] lists them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use engine::INPUT_BYTES_MAX;
+use mcp::content::About;
+use mcp::{Caller, Carried};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{bad, cut, misfit, refused};
+use crate::access::{Right, Who};
+use crate::app::App;
+use crate::error::Refusal;
+use crate::server::upstreams::Upstreams;
+
+/// How many bytes of a parse error are repeated, which may quote a name that is not an argument.
+const DETAILS_BYTES_MAX: usize = 1024;
+
+/// A tool, with everything that lists, dispatch, metrics and logs need to know about it.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    /// The name is also a method, in the product's first protocol.
+    pub(crate) is_method: bool,
+    pub(crate) role: Role,
+    /// Offered only while a registry names other servers.
+    pub(crate) needs_upstreams: bool,
+    /// Title, description, schemas and annotations, made when they are needed.
+    pub(crate) about: fn() -> About,
+    pub(super) handler: Handler,
+}
+
+/// Reads the arguments, and answers or says how the call goes on.
+pub(super) type Handler = fn(ToolCall<'_>) -> Result<Carried, Refusal>;
+
+/// The role that a tool requires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The tool only reads. Programs can import it.
+    Anyone,
+    Use,
+}
+
+/// How a tool is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// By `tools/call`: long lists come in pages.
+    Call,
+    /// By the tool's name as a method of its own: always whole.
+    Method,
+}
+
+/// A call of a tool.
+pub(crate) struct ToolCall<'a> {
+    pub(crate) tool: &'static Tool,
+    pub(crate) app: &'a App,
+    pub(crate) upstreams: &'a Arc<Upstreams>,
+    /// The arguments as they came: a JSON object.
+    pub(crate) raw: &'a RawValue,
+    pub(crate) asker: Asker,
+    pub(crate) caller: Caller,
+    pub(crate) who: Who,
+}
+
+impl Tool {
+    /// A tool for the role `use` that is not a method. Its file overrides what is different.
+    pub(super) const fn new(name: &'static str, about: fn() -> About, handler: Handler) -> Self {
+        Self { name, is_method: false, role: Role::Use, needs_upstreams: false, about, handler }
+    }
+
+    /// The same for a tool that is about other servers.
+    pub(super) const fn for_upstreams(
+        name: &'static str,
+        about: fn() -> About,
+        handler: Handler,
+    ) -> Self {
+        Self { needs_upstreams: true, ..Self::new(name, about, handler) }
+    }
+}
+
+impl From<&Tool> for mcp::content::Tool {
+    fn from(tool: &Tool) -> Self {
+        let Tool { name, is_method, about, .. } = *tool;
+        Self { name, is_method, about }
+    }
+}
+
+impl<'a> ToolCall<'a> {
+    /// Checks the caller's role, and runs the handler.
+    pub(crate) fn run(self) -> Carried {
+        let handler = self.tool.handler;
+        let carried = self.check_role().and_then(|()| handler(self));
+        carried.unwrap_or_else(|refusal| refused(&refusal).into())
+    }
+
+    fn check_role(&self) -> Result<(), Refusal> {
+        #[derive(Default, Deserialize)]
+        struct Subject<'a> {
+            #[serde(rename = "sessionId", borrow)]
+            session_id: Option<Cow<'a, str>>,
+        }
+        let Self { tool, who, .. } = self;
+        if tool.role == Role::Anyone || who.right().is_none_or(|right| right == Right::Use) {
+            return Ok(());
+        }
+        let subject: Subject<'_> = serde_json::from_str(self.raw.get()).unwrap_or_default();
+        let audit = self.app.sessions().audit();
+        who.needs_about(subject.session_id.as_deref(), Right::Use, tool.name, audit)
+    }
+
+    /// Reads the arguments. A refusal says which one is wrong, in the words of the tool's schema.
+    pub(super) fn arguments<A: Deserialize<'a>>(&self) -> Result<A, Refusal> {
+        mcp::params(Some(self.raw)).map_err(|error| {
+            let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
+            let details = self.misfit().or(details).unwrap_or_default();
+            bad(cut(&details, DETAILS_BYTES_MAX).into_owned())
+        })
+    }
+
+    fn misfit(&self) -> Option<String> {
+        // What is too large is not looked at any further.
+        if self.raw.get().len() > INPUT_BYTES_MAX {
+            return None;
+        }
+        let schema = (self.tool.about)().input_schema;
+        let encoded = misfit::encoded_argument(&schema, self.raw);
+        // The tools for upstreams have words of their own for what is often wrong.
+        let is_checked = self.tool.needs_upstreams;
+        encoded.or_else(|| misfit::misfit(&schema, self.raw).filter(|_| is_checked))
+    }
+}
