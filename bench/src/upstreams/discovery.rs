@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use orchestrator::discovery::{Card, Filter, Index, Said};
 use orchestrator::registry::entry::Visibility;
-use orchestrator::tool::{Tool, Tools};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tool_schema::tool::{Tool, Tools};
 
 use super::generated::{Generated, QUESTIONS};
 use crate::table::{Details, Limit, Row, Unit, median};

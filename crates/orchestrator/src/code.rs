@@ -10,11 +10,11 @@ use sandbox::host::{Boxed, Clock, Function, Host, Module};
 use sandbox::{Kind, Thrown};
 use serde_json::json;
 use serde_json::value::RawValue;
+use tool_schema::types::function_names;
 
 use crate::call::{Answer, AskedBy, Asker, Call, CallResult, Form, Party};
 use crate::error::Error;
 use crate::pool::Orchestrator;
-use crate::types::function_names;
 
 /// What an upstream's module is called: this and its id.
 pub const PREFIX: &str = "mcp-clients/";

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use crate::policy::{Wish, is_shown};
 use crate::registry::entry::{Entry, Visibility};
-use crate::tool::{TOOLS_MAX, Tool};
 use crate::upstream::info::Info;
 
 mod properties;
@@ -21,6 +20,7 @@ mod vocabulary;
 
 use properties::Part;
 use tokens::{Kind, Tokens};
+use tool_schema::tool::{TOOLS_MAX, Tool};
 use vocabulary::Vocabulary;
 
 /// More servers than this are not searched.

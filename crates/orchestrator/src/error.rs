@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::Value;
+use tool_schema::arguments::{NoSuchTool, Problem};
+use tool_schema::nearest::nearest;
 
-use crate::arguments::{NoSuchTool, Problem};
-use crate::nearest::nearest;
 use crate::registry::Registry;
 use crate::{breaker, policy, rate};
 
@@ -257,4 +257,25 @@ fn wait(is_for_now: bool, retry_after: Option<Duration>) -> String {
 
 fn seconds(time: &Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tool_schema::arguments::{Checker, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_all() {
+        let schema = json!({"properties": {"a": {"type": "string"}}, "required": ["b"]});
+        let verdict = Checker::default().answer(&schema, &json!({"a": 1}));
+        let Verdict::Wrong(problems) = verdict else { panic!("it is wrong") };
+        let (server, tool) = ("github".to_owned(), "search".to_owned());
+        insta::assert_snapshot!(Error::Arguments { server, tool, problems }, @"
+        the arguments do not fit `github.search`:
+        - /b: `b` is missing
+        - /a: wanted string, found an integer
+        ");
+    }
 }

@@ -1,27 +1,19 @@
 //! Other MCP servers, which we call upstreams: a registry of them, connections, safe calls, and finding the right tool
 //! among many. Knows no workflow, and nothing of who asks.
 
-pub mod arguments;
 mod breaker;
 mod call;
 pub mod code;
 pub mod discovery;
 mod error;
-pub mod exact;
 pub mod kept;
-mod nearest;
 pub mod oauth;
 pub mod policy;
 pub mod pool;
 mod rate;
 pub mod recording;
 pub mod registry;
-mod schema;
-pub mod signature;
 pub mod text;
-pub mod tool;
-pub mod typed;
-pub mod types;
 pub mod upstream;
 pub mod wire;
 

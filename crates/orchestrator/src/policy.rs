@@ -7,11 +7,11 @@
 use std::fmt;
 
 use crate::registry::entry::{Entry, Sensitivity, Visibility};
-use crate::tool::Annotations;
 
 pub(crate) mod glob;
 
 use glob::Glob;
+use tool_schema::tool::Annotations;
 
 /// Who wants the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

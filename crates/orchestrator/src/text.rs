@@ -2,6 +2,7 @@
 //! about each block that is no text; or the result's JSON, where it has no content.
 
 use serde_json::Value;
+use untrusted_text::cut;
 
 /// How much is shown of a name or an address.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -14,14 +15,6 @@ pub fn of(result: &Value) -> String {
     };
     let blocks: Vec<String> = blocks.iter().map(block).collect();
     blocks.join("\n\n")
-}
-
-/// The beginning of a text, with `…` where it is longer than so many bytes.
-pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
-    match text.floor_char_boundary(bytes_max) {
-        end if end < text.len() => format!("{}…", &text[..end]),
-        _ => text.to_owned(),
-    }
 }
 
 fn block(block: &Value) -> String {

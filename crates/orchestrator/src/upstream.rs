@@ -23,7 +23,6 @@ mod notices;
 mod once;
 mod pages;
 mod result;
-pub(crate) mod shallow;
 mod shelf;
 mod subscriptions;
 mod ticket;

@@ -9,10 +9,10 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use untrusted_text::cut;
 
 use crate::lock;
 use crate::registry::Masks;
-use crate::text::cut;
 
 /// At debug level a message is shown up to here; the file has all of it.
 const SHOWN_BYTES: usize = 2_000;

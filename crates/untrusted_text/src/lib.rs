@@ -13,6 +13,14 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The beginning of a text, with `…` where it is longer than so many bytes.
+pub fn cut(text: &str, bytes_max: usize) -> String {
+    match text.floor_char_boundary(bytes_max) {
+        end if end < text.len() => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
+    }
+}
+
 /// Writes each deceptive character as JSON does inside a string, so that nothing is lost: `\u202e`. Applied to JSON, the
 /// result means the same.
 pub fn escape(text: &str) -> Cow<'_, str> {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::tool::Json;
-use crate::upstream::shallow;
+use tool_schema::shallow;
+use tool_schema::tool::Json;
 
 /// More arguments than this of one tool are not looked at.
 const PROPERTIES_MAX: usize = 100;

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::json;
+use tool_schema::tool::{Annotations, Json};
 
 use super::*;
-use crate::tool::{Annotations, Json};
 
 fn tool(name: &str, description: &str, arguments: &[(&str, &str)]) -> Tool {
     let properties: serde_json::Map<String, serde_json::Value> = arguments

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::Recording;
 use super::exchanges::{Exchange, compared, token};
-use crate::text;
 
 /// So many recorded requests are named to who asks for another.
 const NAMED_MAX: usize = 20;
@@ -192,7 +191,7 @@ impl Player {
 }
 
 fn named(exchange: &Exchange) -> String {
-    text::cut(&format!("{} {}", exchange.method, exchange.params), NAMED_BYTES_MAX)
+    untrusted_text::cut(&format!("{} {}", exchange.method, exchange.params), NAMED_BYTES_MAX)
 }
 
 fn answered(id: &Value, answer: &Map<String, Value>) -> Value {

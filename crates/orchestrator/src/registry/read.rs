@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tool_schema::nearest::nearest_one;
+
 use super::draft::Draft;
 use super::entry::Entry;
 use super::fields::{Filling, read_draft};
@@ -15,7 +17,6 @@ use super::report::{At, Report};
 use super::shapes::{Dialect, Listed, listed};
 use super::tree::{Node, parse_jsonc, parse_toml};
 use super::variables::Variables;
-use crate::nearest::nearest_one;
 
 /// In what language a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

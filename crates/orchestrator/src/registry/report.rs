@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use tool_schema::nearest::nearest_one;
+use tool_schema::pointer::join;
+
 use super::finding::{Code, Finding, Severity};
 use super::limits::{FINDINGS_MAX, LIST_MAX, SHORT_TEXT_MAX};
-use super::tree::{Field, Kind, Lines, Node, join};
-use crate::nearest::nearest_one;
+use super::tree::{Field, Kind, Lines, Node};
 
 pub(super) struct Report<'a> {
     file: Option<Box<str>>,

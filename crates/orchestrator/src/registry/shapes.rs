@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use tool_schema::pointer::join;
+
 use super::finding::Code;
 use super::report::{At, Report};
-use super::tree::{Kind, Node, join};
+use super::tree::{Kind, Node};
 
 /// How the entries of a file are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -120,8 +120,3 @@ impl<'a> Lines<'a> {
         }
     }
 }
-
-/// `pointer` with one more segment.
-pub(crate) fn join(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
-}

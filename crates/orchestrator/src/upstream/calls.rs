@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tool_schema::arguments::{NoSuchTool, Unchecked, Verdict};
+use tool_schema::tool::Tool;
 
 use super::asking::{self, Questions};
 use super::connection::Connection;
@@ -16,14 +18,12 @@ use super::shelf::Freshness;
 use super::ticket::Course;
 use super::tries::Tries;
 use super::{Upstream, course_of, result};
-use crate::arguments::{NoSuchTool, Unchecked, Verdict};
 use crate::breaker::What;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::Kept;
 use crate::policy::{Confirmation, Decision};
 use crate::pool::Kind;
-use crate::tool::Tool;
 
 impl Upstream {
     pub(crate) async fn call(&self, mut call: Call) -> Result<CallResult, Error> {

@@ -8,12 +8,12 @@ use std::thread::available_parallelism;
 use fair_semaphore::FairSemaphore;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
+use tool_schema::arguments::{Checker, Verdict};
+use tool_schema::tool::Json;
 
 use super::connection::late;
 use super::failure::Failure;
 use super::ticket::Course;
-use crate::arguments::{Checker, Verdict};
-use crate::tool::Json;
 
 /// With fewer permits than this, one party could hold all of them.
 const CHECKS_MIN: usize = 2;

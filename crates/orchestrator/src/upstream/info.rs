@@ -4,9 +4,9 @@ use rmcp::RoleClient;
 use rmcp::service::Peer;
 use serde::Serialize;
 use serde_json::Value;
+use untrusted_text::cut;
 
 use super::ledger::Ledger;
-use crate::text::cut;
 
 /// So much of what a server tells models about itself is kept.
 const INSTRUCTIONS_BYTES_MAX: usize = 4096;

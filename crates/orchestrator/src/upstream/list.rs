@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tool_schema::shallow;
+use tool_schema::tool::{Json, TOOLS_MAX, Tool, Tools};
 
-use super::shallow;
 use crate::policy::Policy;
-use crate::tool::{Json, TOOLS_MAX, Tool, Tools};
 
 /// So many resources, templates or prompts are kept of one server.
 const ITEMS_MAX: usize = 10_000;

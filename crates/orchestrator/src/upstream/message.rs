@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::shallow;
-use crate::text;
+use tool_schema::shallow;
 
 /// So many messages of a batch are read.
 const BATCH_MAX: usize = 1_000;
@@ -163,7 +162,7 @@ impl ErrorObject {
         });
         let message = fields.message.map(|message| {
             let text = serde_json::from_str::<Cow<'_, str>>(message.get());
-            text::cut(&text.unwrap_or(Cow::Borrowed(message.get())), TEXT_BYTES_MAX)
+            untrusted_text::cut(&text.unwrap_or(Cow::Borrowed(message.get())), TEXT_BYTES_MAX)
         });
         let data = fields.data.map(|data| {
             let left_out = || Value::String(format!("[{} bytes, left out]", data.get().len()));

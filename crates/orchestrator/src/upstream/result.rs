@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tool_schema::arguments::Verdict;
+use tool_schema::shallow;
+use tool_schema::tool::Tool;
 
 use super::checks::Checks;
 use super::failure::Failure;
 use super::message::present;
-use super::shallow;
 use super::ticket::Course;
-use crate::arguments::Verdict;
-use crate::tool::Tool;
 
 /// What stands beside the content of a result that is cut is kept up to here.
 const ASIDE_BYTES_MAX: usize = 16 * 1024;

@@ -11,9 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::shallow;
-use crate::text;
-use crate::tool::TOOLS_MAX;
+use tool_schema::shallow;
+use tool_schema::tool::TOOLS_MAX;
 
 /// So much of a text is shown in a log.
 const SHOWN_BYTES_MAX: usize = 500;
@@ -128,7 +127,7 @@ pub(super) fn shown(params: Option<&RawValue>) -> String {
 }
 
 pub(super) fn cut(text: &str) -> String {
-    text::cut(text, SHOWN_BYTES_MAX)
+    untrusted_text::cut(text, SHOWN_BYTES_MAX)
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Option<T> {

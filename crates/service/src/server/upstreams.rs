@@ -21,13 +21,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use catalog::Beside;
-use orchestrator::arguments::Checker;
 use orchestrator::registry::{Places, Registry, Watched, is_id};
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
 use orchestrator::wire::WireLog;
 use orchestrator::{Error, Options, Orchestrator, Party};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tool_schema::arguments::Checker;
 
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;

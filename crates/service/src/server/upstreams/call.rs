@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use engine::Channel;
 use mcp::{Ask, Caller, Carried, Finish, Outcome, Question};
-use orchestrator::arguments::Verdict;
 use orchestrator::policy::Denied;
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
 use serde_json::value::RawValue;
@@ -16,6 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tool_schema::arguments::Verdict;
 use untrusted_text::sanitize;
 
 use super::asked::{About, Asked, new_id};

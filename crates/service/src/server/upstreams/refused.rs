@@ -177,7 +177,7 @@ fn refusal((code, message): (i32, &'static str), advice: &str, data: Value) -> O
 
 #[cfg(test)]
 mod tests {
-    use orchestrator::arguments::NoSuchTool;
+    use tool_schema::arguments::NoSuchTool;
 
     use super::*;
 

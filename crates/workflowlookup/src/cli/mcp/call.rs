@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use orchestrator::exact::changed_number;
 use orchestrator::registry::Entry;
-use orchestrator::tool::Tool;
-use orchestrator::{AskedBy, Call, CallResult, Error, Orchestrator, text, typed};
+use orchestrator::{AskedBy, Call, CallResult, Error, Orchestrator, text};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tool_schema::exact::changed_number;
+use tool_schema::tool::Tool;
+use tool_schema::typed;
 
 pub(super) mod asking;
 pub(super) mod progress;

@@ -6,11 +6,11 @@ use std::ops::Range;
 use clap::{Args, ValueEnum};
 use orchestrator::code::PREFIX;
 use orchestrator::registry::Entry;
-use orchestrator::signature::signature;
-use orchestrator::tool::Tool;
-use orchestrator::types::declaration;
 use orchestrator::upstream::info::Info;
 use serde::Serialize;
+use tool_schema::signature::signature;
+use tool_schema::tool::Tool;
+use tool_schema::types::declaration;
 
 use super::servers::{Reaching, Servers};
 use super::tools::{ToolLine, hints, how_to_call, who};
@@ -165,7 +165,7 @@ struct About<'a> {
 impl About<'_> {
     fn no_tool(&self, name: &str, tools: &[Tool]) -> Failure {
         let names = tools.iter().map(|tool| tool.name.as_str());
-        let missing = orchestrator::arguments::NoSuchTool::new(&self.entry.id, name, names);
+        let missing = tool_schema::arguments::NoSuchTool::new(&self.entry.id, name, names);
         refused(orchestrator::Error::NoTool(missing), self.servers)
     }
 

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use clap::Args;
 use orchestrator::registry::{Finding, Listed, Registry, RegistryFile, Standing, State};
-use orchestrator::signature::signature;
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
 use serde::Serialize;
+use tool_schema::signature::signature;
 
 use super::servers::{HOW_TO_ADD, Reaching, Servers};
 use super::tools::{ToolLine, how_to_call, millis, time, who};

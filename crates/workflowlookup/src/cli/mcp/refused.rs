@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use orchestrator::Error;
 use orchestrator::registry::Masks;
-use orchestrator::typed::Wrong;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tool_schema::typed::Wrong;
 
 use service::error::upstream::{self, INVALID_PARAMS, SECURITY};
 use service::words::one_line;

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use orchestrator::Error;
-use orchestrator::tool::Json;
 use orchestrator::upstream::list::List;
 use serde::Serialize;
 use serde_json::Value;
+use tool_schema::tool::Json;
 
 use super::servers::Reaching;
 use super::{Context, refused, running};

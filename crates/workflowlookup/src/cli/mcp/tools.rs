@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use orchestrator::signature::{sample_words, signature};
-use orchestrator::tool::{Json, Tool};
-use orchestrator::typed;
 use orchestrator::upstream::info::Info;
 use serde::Serialize;
+use tool_schema::signature::{sample_words, signature};
+use tool_schema::tool::{Json, Tool};
+use tool_schema::typed;
 
 use super::servers::Servers;
 use crate::cli::next::quoted;

@@ -1,10 +1,11 @@
 //! Goes through a question with a person: one property after the other, each read as its schema wants it, and asked for
 //! again where it does not fit.
 
-use orchestrator::arguments::{Checker, Verdict, has_format};
-use orchestrator::tool::{Annotations, Json, Tool};
-use orchestrator::{Answer, Form, Wanted, typed};
+use orchestrator::{Answer, Form, Wanted};
 use serde_json::{Map, Value, json};
+use tool_schema::arguments::{Checker, Verdict, has_format};
+use tool_schema::tool::{Annotations, Json, Tool};
+use tool_schema::typed;
 
 use service::words::one_line;
 

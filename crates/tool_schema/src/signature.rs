@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::schema::Node;
 use crate::schema::print::{Printer, Style, inline};
 use crate::schema::shape::{Bounds, Object, Others, Type, Walk};
-use crate::text::cut;
 use crate::tool::{Json, Tool};
+use untrusted_text::cut;
 
 mod sample;
 

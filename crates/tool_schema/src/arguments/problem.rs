@@ -12,11 +12,10 @@ use serde_json::{Map, Value};
 
 use super::{Unchecked, Verdict};
 use crate::nearest::nearest_one;
-use crate::registry::tree::join;
+use crate::pointer;
 use crate::schema::Node;
 use crate::schema::print::{Style, inline};
 use crate::schema::shape::{Bounds, Type, Walk};
-use crate::text;
 use crate::tool::Json;
 
 /// More problems than this help nobody.
@@ -189,7 +188,7 @@ impl Explanation<'_> {
         if let Some(meant) = &meant {
             message.push_str(&format!("; did you mean it by `{meant}`?"));
         }
-        let pointer = join(error.instance_path().as_str(), name);
+        let pointer = pointer::join(error.instance_path().as_str(), name);
         let problem = Problem::new(Kind::Missing, &pointer, message);
         self.push(Problem { expected, nearest: meant, ..problem });
     }
@@ -207,7 +206,7 @@ impl Explanation<'_> {
                 listed(names().map(|name| format!("`{name}`")))
             ),
         };
-        let pointer = join(error.instance_path().as_str(), name);
+        let pointer = pointer::join(error.instance_path().as_str(), name);
         let problem = Problem::new(Kind::Unknown, &pointer, message);
         self.push(Problem { nearest: meant, ..problem });
     }
@@ -273,7 +272,7 @@ pub(super) fn cut(error: &ValidationError<'_>) -> String {
     if quoting.len() <= QUOTED_BYTES_MAX {
         return quoting;
     }
-    text::cut(&error.masked_with("this").to_string(), 2 * QUOTED_BYTES_MAX)
+    untrusted_text::cut(&error.masked_with("this").to_string(), 2 * QUOTED_BYTES_MAX)
 }
 
 fn wanted(kind: &TypeKind) -> String {
@@ -327,7 +326,7 @@ fn expected(schema: &Node, part: &Node) -> Option<String> {
 
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(text::cut(line, DESCRIPTION_BYTES_MAX))
+    Some(untrusted_text::cut(line, DESCRIPTION_BYTES_MAX))
 }
 
 fn listed(names: impl Iterator<Item = String>) -> String {
@@ -341,5 +340,5 @@ fn listed(names: impl Iterator<Item = String>) -> String {
 }
 
 fn short(value: &Value) -> String {
-    text::cut(&value.to_string(), QUOTED_BYTES_MAX)
+    untrusted_text::cut(&value.to_string(), QUOTED_BYTES_MAX)
 }

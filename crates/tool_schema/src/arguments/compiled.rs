@@ -2,13 +2,12 @@
 //! Keyed by content, so that a list which comes again costs nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use budget::schema::{Options, PATTERNS_MAX, Schema, pattern_texts};
 use jsonschema::error::ValidationErrorKind;
 
 use super::dialect;
-use crate::lock;
 use crate::tool::Json;
 
 /// What all compiled schemas together may take.
@@ -121,6 +120,11 @@ impl Cache {
             }
         }
     }
+}
+
+/// Nothing in the cache is left half-done by a panic, so what is poisoned is still good.
+fn lock(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn compile(json: &Json) -> Result<Schema, Unchecked> {

@@ -243,20 +243,6 @@ fn everybody_can_share_it() {
     fn shared<T: Send + Sync>() {}
     shared::<Checker>();
     shared::<Tool>();
-    shared::<crate::policy::Policy>();
-    shared::<crate::discovery::Index>();
-}
-
-#[test]
-fn a_refusal_says_all() {
-    let schema = json!({"properties": {"a": {"type": "string"}}, "required": ["b"]});
-    let Verdict::Wrong(problems) = check(&schema, &json!({"a": 1})) else { panic!("it is wrong") };
-    let (server, tool) = ("github".to_owned(), "search".to_owned());
-    insta::assert_snapshot!(crate::Error::Arguments { server, tool, problems }, @"
-    the arguments do not fit `github.search`:
-    - /b: `b` is missing
-    - /a: wanted string, found an integer
-    ");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Checker {
     }
 
     /// Whether a value is known to fit without much work: its schema is compiled already, and evaluated in few steps.
-    pub(crate) fn fits_at_once(&self, schema: &Json, value: &Value) -> bool {
+    pub fn fits_at_once(&self, schema: &Json, value: &Value) -> bool {
         let compiled = self.compiled.known(schema);
         compiled.as_ref().and_then(|compiled| compiled.get()?.as_ref().ok()).is_some_and(
             |compiled| {
@@ -61,7 +61,7 @@ impl Checker {
         )
     }
 
-    pub(crate) fn check(&self, schema: &Json, value: &Value) -> Verdict {
+    pub fn check(&self, schema: &Json, value: &Value) -> Verdict {
         let compiled = self.compiled.schema(schema);
         match compiled.get() {
             Some(Ok(compiled)) => check(compiled, schema, value),

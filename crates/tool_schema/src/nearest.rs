@@ -6,7 +6,7 @@ const LENGTH_MAX: usize = 128;
 const COMPARED_MAX: usize = 500;
 
 /// The candidates that may be meant by `name`, nearest first, at most `count`.
-pub(crate) fn nearest<'a>(
+pub fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     count: usize,
@@ -43,7 +43,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// The one that is nearest of all.
-pub(crate) fn nearest_one<'a>(
+pub fn nearest_one<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 /// The first items of an array, and whether there are more.
 #[derive(Debug)]
-pub(crate) struct Items<'j> {
-    pub(crate) items: Vec<&'j RawValue>,
-    pub(crate) has_more: bool,
+pub struct Items<'j> {
+    pub items: Vec<&'j RawValue>,
+    pub has_more: bool,
 }
 
 /// Nothing where it is no array.
-pub(crate) fn items<'j>(text: &'j str, max: usize) -> Option<Items<'j>> {
+pub fn items<'j>(text: &'j str, max: usize) -> Option<Items<'j>> {
     struct First(usize);
 
     impl<'j> Visitor<'j> for First {
@@ -50,7 +50,7 @@ pub(crate) fn items<'j>(text: &'j str, max: usize) -> Option<Items<'j>> {
 }
 
 /// The first fields of an object; nothing where it is none.
-pub(crate) fn fields<'j>(text: &'j str, max: usize) -> Option<Vec<(Cow<'j, str>, &'j RawValue)>> {
+pub fn fields<'j>(text: &'j str, max: usize) -> Option<Vec<(Cow<'j, str>, &'j RawValue)>> {
     struct First(usize);
 
     impl<'j> Visitor<'j> for First {
@@ -78,7 +78,7 @@ pub(crate) fn fields<'j>(text: &'j str, max: usize) -> Option<Vec<(Cow<'j, str>,
 }
 
 /// Whether it is JSON of so many values at most, those inside of others included.
-pub(crate) fn has_at_most(text: &str, max: usize) -> bool {
+pub fn has_at_most(text: &str, max: usize) -> bool {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let left = Cell::new(max);
     Counted(&left).deserialize(&mut deserializer).is_ok() && deserializer.end().is_ok()

@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// More tools than this of one server are left out.
-pub(crate) const TOOLS_MAX: usize = 10_000;
+pub const TOOLS_MAX: usize = 10_000;
 /// The longest name of a tool. The specification advises 128.
-pub(crate) const NAME_BYTES_MAX: usize = 256;
+pub const NAME_BYTES_MAX: usize = 256;
 /// A larger tool is left out.
-pub(crate) const TOOL_BYTES_MAX: usize = 1024 * 1024;
+pub const TOOL_BYTES_MAX: usize = 1024 * 1024;
 /// So many fields are kept of those that mean nothing to us.
 const OTHER_FIELDS_MAX: usize = 64;
 /// More notes than this about one list help nobody.
@@ -72,7 +72,7 @@ impl Annotations {
     }
 
     /// Whether the tool says that a second call with the same arguments does no harm.
-    pub(crate) fn may_run_twice(&self) -> bool {
+    pub fn may_run_twice(&self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 }
