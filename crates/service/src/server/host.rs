@@ -34,7 +34,7 @@ impl Host {
             toolset.instructions(),
             tools::listed(false),
         );
-        server.hidden = toolset.hidden().to_vec();
+        server.hidden = toolset.hidden();
         upstreams.set_toolset(toolset);
         server.traces = observer.is_told();
         let own = Arc::clone(&upstreams);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use engine::{Budget, INPUT_BYTES_MAX, VIEW_STEPS_MAX};
 use mcp::content::Block;
-use mcp::{Carried, Outcome};
+use mcp::{Call, Carried, Outcome};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -36,8 +36,7 @@ pub(crate) mod status;
 mod tool;
 mod validate;
 
-pub(crate) use execute::TOOL as EXECUTE;
-pub(crate) use tool::{Asker, Role, Tool, ToolCall};
+pub(crate) use tool::{Asker, LogDetails, Role, Tool, ToolCall};
 
 /// All tools, in the order in which they are listed. Those that need upstreams come last.
 pub(crate) static TOOLS: [Tool; 13] = [
@@ -58,6 +57,14 @@ pub(crate) static TOOLS: [Tool; 13] = [
 
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// The tool that a call is of.
+pub(crate) fn called(call: &Call) -> Option<&'static Tool> {
+    match call {
+        Call::Tool { name, .. } => find(name),
+        _ => None,
+    }
 }
 
 /// The tools as `tools/list` has them: those that need upstreams, or all others.
@@ -239,4 +246,23 @@ fn looking() -> Value {
 
 fn read_only() -> Value {
     json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_have_names_and_strict_schemas_of_their_own() {
+        for (at, tool) in TOOLS.iter().enumerate() {
+            let name = tool.name;
+            let first = TOOLS.iter().position(|other| other.name == name);
+            assert_eq!(first, Some(at), "{name} is listed twice");
+            let about = (tool.about)();
+            assert_eq!(about.input_schema["additionalProperties"], false, "{name}");
+            // The hint promises clients what the role promises operators.
+            let is_read_only = about.annotations["readOnlyHint"] == true;
+            assert!(is_read_only || tool.role == Role::Use, "{name} writes for anyone");
+        }
+    }
 }

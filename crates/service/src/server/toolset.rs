@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use mcp::HiddenTool;
 
+use super::tools::{TOOLS, Tool};
+
 /// Which workflow tools clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Toolset {
@@ -13,28 +15,19 @@ pub enum Toolset {
     Sessions,
 }
 
-/// The tools that keep no record. Gates do nothing there.
-const STATELESS: [HiddenTool; 2] = [
-    HiddenTool {
-        name: "workflow_next",
-        advice: "call `workflow_start`, which begins a session and returns its first step",
-    },
-    HiddenTool {
-        name: "workflow_validate",
-        advice: "call `workflow_start`; in its session `workflow_advance` checks each output",
-    },
-];
-
 impl Toolset {
-    pub(crate) fn hidden(self) -> &'static [HiddenTool] {
-        match self {
-            Self::All => &[],
-            Self::Sessions => &STATELESS,
-        }
+    pub(crate) fn hidden(self) -> Vec<HiddenTool> {
+        let hidden = TOOLS.iter().filter(|tool| !self.has(tool));
+        let hidden = hidden.filter_map(|tool| tool.instead.map(|advice| (tool.name, advice)));
+        hidden.map(|(name, advice)| HiddenTool { name, advice }).collect()
     }
 
-    pub(crate) fn has(self, tool: &str) -> bool {
-        !self.hidden().iter().any(|hidden| hidden.name == tool)
+    /// Gates do nothing in tools that keep no record.
+    pub(crate) fn has(self, tool: &Tool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Sessions => tool.instead.is_none(),
+        }
     }
 
     /// For the model: how to use the tools.

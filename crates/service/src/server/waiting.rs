@@ -6,16 +6,14 @@ use std::sync::mpsc::sync_channel;
 use mcp::{Call, Carried, Finish, News, Outcome, Reference};
 
 use super::session_resources::SCHEME;
-use super::upstreams::{CALL, resources};
-use crate::server::tools::EXECUTE;
+use super::tools::called;
+use super::upstreams::resources;
 
 /// Whether a call may have to wait for where sessions are. Handing in a step does not, where we know the session: it sees
 /// to that itself.
 pub(super) fn may_wait(call: &Call) -> bool {
     match call {
-        Call::Tool { name, .. } => {
-            ["workflow_start", "workflow_status", "workflow_rewind"].contains(name)
-        }
+        Call::Tool { .. } => called(call).is_some_and(|tool| tool.waits_for_store),
         Call::ListResources { .. } | Call::Settle { .. } => true,
         Call::ReadResource { uri } => uri.starts_with(SCHEME),
         Call::Complete { reference: Reference::Resource(template), .. } => {
@@ -26,23 +24,16 @@ pub(super) fn may_wait(call: &Call) -> bool {
 }
 
 /// Larger arguments than this are not even read on a thread that others wait for.
-const INLINE_BYTES_MAX: usize = 16 * 1024;
-/// The same for what is written to a session: on a thread of its own it would hold that until the disk is done, and
-/// there are few.
-const INLINE_SUBMISSION_BYTES_MAX: usize = 64 * 1024;
-
-/// What the arguments of the tools for upstreams may have: a call's and a program's, and those that only look.
-const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
-const LOOK_BYTES_MAX: usize = 64 * 1024;
+pub(super) const INLINE_BYTES_MAX: usize = 16 * 1024;
 
 /// Whether a call brings more than is looked at while others wait.
 pub(super) fn is_large(call: &Call) -> bool {
     let texts = |texts: &[&str]| texts.iter().map(|text| text.len()).sum::<usize>();
     let (bytes, limit) = match call {
-        Call::Tool { name: "workflow_start" | "workflow_advance", arguments, .. } => {
-            (arguments.get().len(), INLINE_SUBMISSION_BYTES_MAX)
+        Call::Tool { arguments, .. } => {
+            let limit = called(call).map_or(INLINE_BYTES_MAX, |tool| tool.inline_bytes_max);
+            (arguments.get().len(), limit)
         }
-        Call::Tool { arguments, .. } => (arguments.get().len(), INLINE_BYTES_MAX),
         Call::GetPrompt { name, arguments } => {
             let all = arguments.iter().map(|(name, value)| texts(&[name, value]));
             (name.len() + all.sum::<usize>(), INLINE_BYTES_MAX)
@@ -60,21 +51,16 @@ pub(super) fn is_large(call: &Call) -> bool {
 /// Whether a call goes on elsewhere once it has begun: a thread that waited for its end would wait for others.
 pub(super) fn is_for_upstreams(call: &Call) -> bool {
     match call {
-        Call::Tool { name, .. } => !name.starts_with("workflow_"),
+        Call::Tool { .. } => called(call).is_some_and(|tool| tool.needs_upstreams),
         Call::ReadResource { uri } => resources::is_one(uri),
         _ => false,
     }
 }
 
-/// Why the arguments of a tool for upstreams are not even read.
+/// Why the arguments of a tool are not even read.
 pub(super) fn too_large(call: &Call) -> Option<Outcome> {
-    let Call::Tool { name, arguments, .. } = call else { return None };
-    let limit = match *name {
-        CALL => CALL_BYTES_MAX,
-        _ if *name == EXECUTE.name => CALL_BYTES_MAX,
-        _ if is_for_upstreams(call) => LOOK_BYTES_MAX,
-        _ => return None,
-    };
+    let Call::Tool { arguments, .. } = call else { return None };
+    let limit = called(call)?.arguments_bytes_max?;
     let is_too_large = arguments.get().len() > limit;
     is_too_large.then(|| Outcome::BadArguments(format!("they may have {limit} bytes together")))
 }

@@ -11,18 +11,15 @@ use store::limits::ID_BYTES_MAX;
 
 use super::calls::{CALL_TOOL, Ended, code};
 use crate::server::session_resources;
+use crate::server::tools::{LogDetails, Tool, called};
 use crate::server::traces::{Context, Span, Tracer};
-use crate::server::upstreams::CALL;
 
 /// Longer ids and names of clients are left out, or cut.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// The tool whose session is known when it is there.
-const START: &str = "workflow_start";
-
 pub(super) struct About {
     method: &'static str,
-    tool: Option<&'static str>,
+    tool: Option<&'static Tool>,
     /// What a resource or a prompt is called.
     target: Option<(&'static str, String)>,
     session: Option<String>,
@@ -44,10 +41,10 @@ impl About {
         begun: Instant,
         tracer: Option<&Tracer>,
     ) -> Self {
-        let (method, tool) = match call {
-            Call::Tool { name, is_method: true, .. } => (*name, Some(*name)),
-            Call::Tool { name, .. } => (CALL_TOOL, Some(*name)),
-            call => (call.name(), None),
+        let tool = called(call);
+        let method = match call {
+            Call::Tool { is_method: false, .. } => CALL_TOOL,
+            call => call.name(),
         };
         let target = match call {
             Call::ReadResource { uri } => Some(("mcp.resource.uri", uri)),
@@ -63,7 +60,9 @@ impl About {
             _ => None,
         };
         let upstream = match call {
-            Call::Tool { name, arguments, .. } => Upstream::named_by(name, arguments.get()),
+            Call::Tool { arguments, .. } if has(tool, LogDetails::UpstreamInArguments) => {
+                Upstream::named_by(arguments.get())
+            }
             _ => None,
         };
         let traced = caller.traced.clone();
@@ -103,7 +102,9 @@ impl About {
         now: Instant,
         time: Duration,
     ) {
-        if let (Some(START), Some(Outcome::Tool { structured, .. })) = (self.tool, outcome) {
+        if let Some(Outcome::Tool { structured, .. }) = outcome
+            && has(self.tool, LogDetails::SessionInAnswer)
+        {
             self.session = session_in(structured);
         }
         let revision = self.traced.as_ref().map(|traced| traced.revision);
@@ -125,7 +126,7 @@ impl About {
         let upstream = self.upstream.as_ref();
         tracing::info!(
             method,
-            tool,
+            tool = tool.map(|tool| tool.name),
             server = upstream.map(|upstream| &*upstream.server),
             server_tool = upstream.and_then(|upstream| upstream.tool.as_deref()),
             session,
@@ -166,7 +167,7 @@ impl About {
         add("mcp.method.name", self.method.into());
         if let Some(tool) = self.tool {
             add("gen_ai.operation.name", "execute_tool".into());
-            add("gen_ai.tool.name", tool.into());
+            add("gen_ai.tool.name", tool.name.into());
         }
         if let Some((key, text)) = self.target {
             add(key, text.into());
@@ -217,11 +218,17 @@ impl About {
         };
         // A tool as a method of its own says everything in one word.
         let name = match self.tool {
-            Some(tool) if tool != self.method => format!("{} {tool}", self.method).into(),
+            Some(tool) if tool.name != self.method => {
+                format!("{} {}", self.method, tool.name).into()
+            }
             _ => self.method.into(),
         };
         Span { name, mark, context: self.context, ended: now, attributes, error }
     }
+}
+
+fn has(tool: Option<&Tool>, details: LogDetails) -> bool {
+    tool.is_some_and(|tool| tool.log_details == details)
 }
 
 /// Whom a call is passed on to.
@@ -231,16 +238,13 @@ struct Upstream {
 }
 
 impl Upstream {
-    fn named_by(name: &str, arguments: &str) -> Option<Self> {
+    fn named_by(arguments: &str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Named<'a> {
             #[serde(borrow, alias = "id")]
             server: Cow<'a, str>,
             #[serde(borrow, default)]
             tool: Option<Cow<'a, str>>,
-        }
-        if !["describe_mcp", CALL].contains(&name) {
-            return None;
         }
         let Named { server, tool } = serde_json::from_str(arguments).ok()?;
         let tool = tool.and_then(|tool| session_id(&tool));

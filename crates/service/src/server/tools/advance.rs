@@ -15,6 +15,7 @@ use workflow::Context;
 use super::session_answer::{
     Answer, about_session, noted, reads_outputs, revision_schema, session_id_schema, writing,
 };
+use super::tool::SUBMISSION_INLINE_BYTES_MAX;
 use super::{Carried, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
@@ -22,7 +23,11 @@ use crate::error::Refusal;
 use crate::server::waiting;
 use crate::sessions::{Open, now, refusal};
 
-pub(super) const TOOL: Tool = Tool::new("workflow_advance", about, call);
+// It does not wait for a remote store if the session is in memory, and begins on a worker by itself otherwise.
+pub(super) const TOOL: Tool = Tool {
+    inline_bytes_max: SUBMISSION_INLINE_BYTES_MAX,
+    ..Tool::new("workflow_advance", about, call)
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

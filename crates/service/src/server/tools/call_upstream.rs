@@ -6,11 +6,16 @@ use mcp::content::About;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Carried, Tool, ToolCall, bounded, server_schema};
+use super::tool::CALL_BYTES_MAX;
+use super::{Carried, LogDetails, Tool, ToolCall, bounded, server_schema};
 use crate::error::Refusal;
 use crate::server::upstreams::{CALL, Request};
 
-pub(super) const TOOL: Tool = Tool::for_upstreams(CALL, about, call);
+pub(super) const TOOL: Tool = Tool {
+    arguments_bytes_max: Some(CALL_BYTES_MAX),
+    log_details: LogDetails::UpstreamInArguments,
+    ..Tool::for_upstreams(CALL, about, call)
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -19,13 +19,16 @@ use tool_schema::arguments::NoSuchTool;
 use tool_schema::tool::{Annotations, Json, Tool, Tools};
 use tool_schema::types::declaration;
 
-use super::{Carried, ToolCall, as_text, bad, cut, looking, server_schema, skipped};
+use super::{Carried, LogDetails, ToolCall, as_text, bad, cut, looking, server_schema, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::code::OWN;
 use crate::server::upstreams::{Upstreams, refused};
 use crate::words::one_line;
 
-pub(super) const TOOL: super::Tool = super::Tool::for_upstreams("describe_mcp", about, call);
+pub(super) const TOOL: super::Tool = super::Tool {
+    log_details: LogDetails::UpstreamInArguments,
+    ..super::Tool::for_upstreams("describe_mcp", about, call)
+};
 
 /// How many tools a page has if nobody says, and at most.
 const TOOLS: usize = 50;

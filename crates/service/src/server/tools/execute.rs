@@ -12,12 +12,16 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::tool::CALL_BYTES_MAX;
 use super::{Carried, Tool, ToolCall, bad, bounded};
 use crate::error::Refusal;
 use crate::server::upstreams::code::Ready;
 use crate::server::upstreams::{Request, Upstreams, refused};
 
-pub(crate) const TOOL: Tool = Tool::for_upstreams("execute_mcp_code", about, call);
+pub(super) const TOOL: Tool = Tool {
+    arguments_bytes_max: Some(CALL_BYTES_MAX),
+    ..Tool::for_upstreams("execute_mcp_code", about, call)
+};
 
 /// So many servers can be named.
 const SERVERS_MAX: usize = 100;

@@ -14,8 +14,12 @@ use super::{
 use crate::app::{self, App};
 use crate::error::Refusal;
 
-pub(super) const TOOL: Tool =
-    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_next", about, call) };
+pub(super) const TOOL: Tool = Tool {
+    is_method: true,
+    role: Role::Anyone,
+    instead: Some("call `workflow_start`, which begins a session and returns its first step"),
+    ..Tool::new("workflow_next", about, call)
+};
 
 /// Opens the text of the first step.
 const NO_SESSION: &str =

@@ -14,7 +14,8 @@ use crate::access::Who;
 use crate::error::Refusal;
 use crate::sessions::{Beginning, Gates, Open, new_id, now, refusal};
 
-pub(super) const TOOL: Tool = Tool::new("workflow_rewind", about, call);
+pub(super) const TOOL: Tool =
+    Tool { waits_for_store: true, ..Tool::new("workflow_rewind", about, call) };
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

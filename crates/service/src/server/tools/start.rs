@@ -14,14 +14,22 @@ use store::sessions::{Error, Session, Start};
 use workflow::Context;
 
 use super::session_answer::{Answer, about_session, noted, reads_outputs, writing};
-use super::{Carried, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
+use super::tool::SUBMISSION_INLINE_BYTES_MAX;
+use super::{
+    Carried, LogDetails, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget,
+};
 use crate::access::Who;
 use crate::app;
 use crate::error::Refusal;
 use crate::server::waiting;
 use crate::sessions::{Beginning, Denied, Gate, Gates, Open, Standing, new_id, now, refusal};
 
-pub(super) const TOOL: Tool = Tool::new("workflow_start", about, call);
+pub(super) const TOOL: Tool = Tool {
+    waits_for_store: true,
+    inline_bytes_max: SUBMISSION_INLINE_BYTES_MAX,
+    log_details: LogDetails::SessionInAnswer,
+    ..Tool::new("workflow_start", about, call)
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

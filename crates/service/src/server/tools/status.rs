@@ -26,7 +26,7 @@ use crate::words::one_line;
 mod iterations;
 
 pub(super) const TOOL: Tool =
-    Tool { role: Role::Anyone, ..Tool::new("workflow_status", about, call) };
+    Tool { role: Role::Anyone, waits_for_store: true, ..Tool::new("workflow_status", about, call) };
 
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;

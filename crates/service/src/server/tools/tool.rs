@@ -14,9 +14,16 @@ use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
 use crate::server::upstreams::Upstreams;
+use crate::server::waiting::INLINE_BYTES_MAX;
 
 /// How many bytes of a parse error are repeated, which may quote a name that is not an argument.
 const DETAILS_BYTES_MAX: usize = 1024;
+/// Arguments up to this size are read inline if the call writes to a session: a worker would be blocked until the disk
+/// is done, and there are few.
+pub(super) const SUBMISSION_INLINE_BYTES_MAX: usize = 64 * 1024;
+/// The largest arguments of a tool that looks at upstreams, and of one that calls them.
+const LOOK_BYTES_MAX: usize = 64 * 1024;
+pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A tool, with everything that lists, dispatch, metrics and logs need to know about it.
 #[derive(Debug)]
@@ -25,8 +32,17 @@ pub(crate) struct Tool {
     /// The name is also a method, in the product's first protocol.
     pub(crate) is_method: bool,
     pub(crate) role: Role,
-    /// Offered only while a registry names other servers.
+    /// Offered only while a registry names other servers. Its calls go on elsewhere once they have begun.
     pub(crate) needs_upstreams: bool,
+    /// Calls may wait for the store of sessions, so they begin on a worker if the store is remote.
+    pub(crate) waits_for_store: bool,
+    /// Larger arguments are refused before they are read. Without it, each argument has a limit of its own.
+    pub(crate) arguments_bytes_max: Option<usize>,
+    /// Larger arguments are read on a worker.
+    pub(crate) inline_bytes_max: usize,
+    /// What a client should call instead. Set for tools that keep no record, which `--tools sessions` hides.
+    pub(crate) instead: Option<&'static str>,
+    pub(crate) log_details: LogDetails,
     /// Title, description, schemas and annotations, made when they are needed.
     pub(crate) about: fn() -> About,
     pub(super) handler: Handler,
@@ -41,6 +57,16 @@ pub(crate) enum Role {
     /// The tool only reads. Programs can import it.
     Anyone,
     Use,
+}
+
+/// What the log and traces say about a call, besides the session that its arguments name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogDetails {
+    None,
+    /// The session that the answer names.
+    SessionInAnswer,
+    /// The server that the arguments name, and its tool.
+    UpstreamInArguments,
 }
 
 /// How a tool is called.
@@ -67,7 +93,19 @@ pub(crate) struct ToolCall<'a> {
 impl Tool {
     /// A tool for the role `use` that is not a method. Its file overrides what is different.
     pub(super) const fn new(name: &'static str, about: fn() -> About, handler: Handler) -> Self {
-        Self { name, is_method: false, role: Role::Use, needs_upstreams: false, about, handler }
+        Self {
+            name,
+            is_method: false,
+            role: Role::Use,
+            needs_upstreams: false,
+            waits_for_store: false,
+            arguments_bytes_max: None,
+            inline_bytes_max: INLINE_BYTES_MAX,
+            instead: None,
+            log_details: LogDetails::None,
+            about,
+            handler,
+        }
     }
 
     /// The same for a tool that is about other servers.
@@ -76,7 +114,8 @@ impl Tool {
         about: fn() -> About,
         handler: Handler,
     ) -> Self {
-        Self { needs_upstreams: true, ..Self::new(name, about, handler) }
+        let arguments_bytes_max = Some(LOOK_BYTES_MAX);
+        Self { needs_upstreams: true, arguments_bytes_max, ..Self::new(name, about, handler) }
     }
 }
 

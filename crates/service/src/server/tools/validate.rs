@@ -13,8 +13,12 @@ use super::{
 use crate::app::App;
 use crate::error::Refusal;
 
-pub(super) const TOOL: Tool =
-    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_validate", about, call) };
+pub(super) const TOOL: Tool = Tool {
+    is_method: true,
+    role: Role::Anyone,
+    instead: Some("call `workflow_start`; in its session `workflow_advance` checks each output"),
+    ..Tool::new("workflow_validate", about, call)
+};
 
 /// The first protocol puts it before everything more specific.
 const FIRST_SUGGESTION: &str = "Review validation criteria and adjust output accordingly.";

@@ -67,7 +67,7 @@ impl Upstreams {
     /// The tools that programs can import from [`OWN`].
     pub(crate) fn importable_tools(&self) -> impl Iterator<Item = &'static Tool> {
         let toolset = self.toolset.get().copied().unwrap_or_default();
-        TOOLS.iter().filter(move |tool| tool.role == Role::Anyone && toolset.has(tool.name))
+        TOOLS.iter().filter(move |tool| tool.role == Role::Anyone && toolset.has(tool))
     }
 
     /// What a program can import of ours.
