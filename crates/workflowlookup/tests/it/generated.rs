@@ -51,16 +51,22 @@ fn generated_tools_page() {
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     let place = Place::new();
+    let listed = || -> Vec<Value> {
+        let done = place.run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
+        let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
+        answer["result"]["tools"].as_array().unwrap().clone()
+    };
+    let own = listed().len();
     let registry =
         r#"{"servers": [{"id": "other", "mcp": {"transport": "stdio", "command": "false"}}]}"#;
     place.write_trusted("mcp.registry.json", registry);
-    let done = place.run_with_input(&["serve"], &format!("{hello}\n{list}\n"));
-    let answer: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
-    let tools = answer["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 13);
-    let mut page = "# The tools\n\nMade from `tools/list`, as an agent sees it. The last four are there while a registry \
+    let tools = listed();
+    let behind = ["none", "one", "two", "three", "four", "five", "six"][tools.len() - own];
+    assert!(own > 0 && behind != "none", "{own} of {}", tools.len());
+    let mut page = format!(
+        "# The tools\n\nMade from `tools/list`, as an agent sees it. The last {behind} are there while a registry \
         names other servers: see [orchestrator.md](orchestrator.md).\n"
-        .to_owned();
+    );
     for tool in tools {
         let text = |field: &str| tool[field].as_str().unwrap();
         write!(page, "\n## {}\n\n{}. {}\n", text("name"), text("title"), text("description"))
