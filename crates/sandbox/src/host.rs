@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use serde_json::value::RawValue;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::border::Thrown;
@@ -60,33 +60,31 @@ pub struct Call {
 
 /// Lines among those of the program's console.
 #[derive(Clone)]
-pub struct Notes(pub(crate) UnboundedSender<String>);
+pub struct Notes(pub(crate) mpsc::Sender<String>);
 
 impl Notes {
-    /// What was said before is not said again.
+    /// Adds a line, once. It is dropped if too many wait to be added, or if the program has ended.
     pub fn add(&self, note: String) {
-        // Where nobody listens, it has ended.
-        let _ = self.0.send(note);
+        let _ = self.0.try_send(note);
     }
 }
 
 /// The program's time.
 #[derive(Clone)]
-pub struct Clock(pub(crate) UnboundedSender<bool>);
+pub struct Clock(pub(crate) watch::Sender<usize>);
 
 /// While there is one, the program's time stands still.
-pub struct Hold(UnboundedSender<bool>);
+pub struct Hold(watch::Sender<usize>);
 
 impl Clock {
     pub fn hold(&self) -> Hold {
-        // Where nobody listens, it has ended.
-        let _ = self.0.send(true);
+        self.0.send_modify(|holds| *holds += 1);
         Hold(self.0.clone())
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _ = self.0.send(false);
+        self.0.send_modify(|holds| *holds -= 1);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::border::{Ended, IMPORTS_MAX, In, Out, SPECIFIER_BYTES_MAX, Thrown};
@@ -29,6 +29,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(3_600);
 /// So many notes about calls are kept, beside the program's own lines.
 const NOTES_MAX: usize = 20;
+/// How many of them may wait to be looked at. More are dropped.
+const NOTES_WAITING_MAX: usize = 64;
 /// So many answers do not wait for others, nor does one for longer than this.
 const ANSWERS_AT_ONCE: usize = 16;
 const ANSWER_WITHIN: Duration = Duration::from_millis(1);
@@ -123,8 +125,9 @@ struct Run {
     answered: Instant,
     over: usize,
     deadline: Instant,
-    /// How many people are asked, and since when.
-    held: usize,
+    /// How many people are asked.
+    holds: usize,
+    /// Since when its time stands still.
     held_since: Option<Instant>,
 }
 
@@ -157,14 +160,15 @@ impl Run {
             answered: Instant::now(),
             over: 0,
             deadline: Instant::now() + limits.time + GRACE,
-            held: 0,
+            holds: 0,
             held_since: None,
         }
     }
 
     async fn go(mut self) -> Outcome {
-        let (clock, mut holds) = unbounded_channel();
-        let (notes, mut noted) = unbounded_channel();
+        // Holds that come and go between two looks at them have taken no time.
+        let (clock, mut holds) = watch::channel(0);
+        let (notes, mut noted) = mpsc::channel(NOTES_WAITING_MAX);
         let way = Way { clock: Clock(clock), notes: Notes(notes) };
         // All are made once, and not for every message: each takes its place among those that wait.
         let mut cancelled = pin!(self.cancelled.clone().cancelled_owned());
@@ -189,7 +193,10 @@ impl Run {
                     let message = format!("the program did not end within {seconds} s");
                     break Some(Err(Failure::new(Kind::Timeout, message)));
                 }
-                Some(is_held) = holds.recv() => self.hold(is_held),
+                Ok(()) = holds.changed() => {
+                    self.holds = *holds.borrow_and_update();
+                    self.stop_or_start_time();
+                }
                 Some(note) = noted.recv() => self.note(&note),
                 done = self.doing.next() => self.done(done),
                 // Answers that come close together go together: each wakes the program, which costs as much as a call.
@@ -236,22 +243,21 @@ impl Run {
         self.held_since.map_or(self.deadline, |since| since + LONG)
     }
 
-    fn hold(&mut self, is_held: bool) {
-        match (is_held, self.held) {
-            (true, 0) => {
+    /// Its time stands still while people are asked. A server that has to be started for an import takes none of it either:
+    /// the program does nothing meanwhile.
+    fn stop_or_start_time(&mut self) {
+        let is_held = self.is_importing || self.holds > 0;
+        match self.held_since {
+            None if is_held => {
                 self.held_since = Some(Instant::now());
                 self.running.send(In::Hold);
-                self.held = 1;
             }
-            (true, _) => self.held += 1,
-            (false, 1) => {
-                if let Some(since) = self.held_since.take() {
-                    self.deadline += since.elapsed();
-                }
+            Some(since) if !is_held => {
+                self.deadline += since.elapsed();
+                self.held_since = None;
                 self.running.send(In::GoOn);
-                self.held = 0;
             }
-            (false, _) => self.held = self.held.saturating_sub(1),
+            _ => {}
         }
     }
 
@@ -315,8 +321,7 @@ impl Run {
             && specifier.len() <= SPECIFIER_BYTES_MAX;
         if may {
             (self.is_importing, self.imports) = (true, self.imports + 1);
-            // A server that has to be started first takes none of the program's time: it does nothing meanwhile.
-            self.hold(true);
+            self.stop_or_start_time();
             self.doing.import(specifier);
         }
         may
@@ -362,7 +367,7 @@ impl Run {
         match done {
             Done::Import { specifier, module } => {
                 self.is_importing = false;
-                self.hold(false);
+                self.stop_or_start_time();
                 let names = module.as_ref().map_err(Clone::clone).map(|module| {
                     module.functions.iter().map(|function| function.name.clone()).collect()
                 });

@@ -2,20 +2,30 @@
 //! in one go: such a thread is given up, and keeps its place until it ends after all.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::border::{In, Out, Room};
 use crate::engine::{Engine, Fresh, Gone, Wire};
+use crate::limits::Limits;
 use crate::outcome::{Failure, Kind};
 use crate::program::Program;
+use inbox::Inbox;
 
+mod inbox;
+
+/// How many batches of what a program says may wait to be heard, beside its last word. Then its thread waits until one is
+/// taken, or until nobody listens any more, as at the latest when its time is up.
+const BATCHES_MAX: usize = 64;
+/// A program waits for one module at a time.
+const MODULES_AT_ONCE: usize = 1;
 /// How long one that was told to end may go on without a word of it in the log.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -39,7 +49,7 @@ struct Ours {
 struct Waiting {
     room: Room,
     since: Instant,
-    given: Sender<Given>,
+    given: SyncSender<Given>,
     thread: JoinHandle<()>,
 }
 
@@ -49,6 +59,8 @@ struct Given {
     wire: Channels,
     /// For its last word. Not of its own memory, for the same reason as that word.
     last: Vec<Out>,
+    /// A place for it, whatever else waits to be heard.
+    last_place: OwnedPermit<Vec<Out>>,
     cancelled: Arc<AtomicBool>,
     place: Arc<OwnedSemaphorePermit>,
 }
@@ -73,24 +85,29 @@ impl Threads {
         room: Room,
         program: Program,
     ) -> Result<Running, Failure> {
-        let (place, (out, said), (into, received)) =
-            (Arc::new(place), unbounded_channel(), channel());
+        let place = Arc::new(place);
+        let (out, said) = channel(BATCHES_MAX + 1);
+        let last_place = out.clone().try_reserve_owned().map_err(|_| {
+            Failure::new(Kind::Exception, "there is no place for what the program comes to")
+        })?;
+        let inbox = Arc::new(Inbox::new(inbox_max(&room.limits)));
         let cancelled = Arc::new(AtomicBool::new(false));
         let running = Running {
             out: said,
             heard: Vec::new().into_iter(),
-            into: Some(into),
+            inbox: Arc::clone(&inbox),
             cancelled: Arc::clone(&cancelled),
             place: Arc::downgrade(&place),
         };
-        let wire = Channels { out, into: received };
-        let given = Given { program, wire, last: Vec::with_capacity(1), cancelled, place };
+        let wire = Channels { out, inbox };
+        let last = Vec::with_capacity(1);
+        let given = Given { program, wire, last, last_place, cancelled, place };
         let mut ours = self.ours();
         let waiting = match ours.waiting.take_if(|waiting| waiting.room.does_for(&room)) {
             Some(waiting) => waiting,
             None => ours.start(room)?,
         };
-        // It waits for nothing else.
+        // It waits for nothing else, and there is room for one.
         let _ = waiting.given.send(given);
         ours.last = Some(waiting.thread);
         Ok(running)
@@ -133,14 +150,13 @@ impl Ours {
         for thread in [unused, self.last.take()].into_iter().flatten() {
             let _ = thread.join();
         }
-        let (given, receiver) = channel::<Given>();
+        let (given, receiver) = sync_channel::<Given>(1);
         let thread = Builder::new().name("program".to_owned()).stack_size(room.stack);
         let thread = thread.spawn(move || {
             let fresh = Fresh::new();
             // Nobody has a program for it.
             let Ok(given) = receiver.recv() else { return };
-            let Given { program, wire, mut last, cancelled, place } = given;
-            let out = wire.out.clone();
+            let Given { program, wire, mut last, last_place, cancelled, place } = given;
             // A panic of the engine's lets go of it first, too.
             let place = place;
             let engine = Engine::new(fresh, program, room.limits, Box::new(wire), cancelled);
@@ -152,7 +168,7 @@ impl Ours {
             // Whoever hears that it has ended finds its place free.
             drop(place);
             // Nobody listens where it was given up.
-            let _ = out.send(last);
+            last_place.send(last);
         });
         let thread = thread.map_err(|error| {
             Failure::new(Kind::Memory, format!("there is no thread for the program: {error}"))
@@ -161,19 +177,24 @@ impl Ours {
     }
 }
 
+/// A program is answered once for each call, and cannot make more calls than its limit.
+fn inbox_max(limits: &Limits) -> usize {
+    limits.calls.saturating_add(MODULES_AT_ONCE)
+}
+
 pub(crate) struct Running {
-    out: UnboundedReceiver<Vec<Out>>,
+    out: Receiver<Vec<Out>>,
     /// What it said together.
     heard: std::vec::IntoIter<Out>,
-    into: Option<Sender<In>>,
+    inbox: Arc<Inbox>,
     cancelled: Arc<AtomicBool>,
     /// There as long as its engine is.
     place: Weak<OwnedSemaphorePermit>,
 }
 
 struct Channels {
-    out: UnboundedSender<Vec<Out>>,
-    into: Receiver<In>,
+    out: Sender<Vec<Out>>,
+    inbox: Arc<Inbox>,
 }
 
 impl Running {
@@ -191,9 +212,8 @@ impl Running {
     }
 
     pub(crate) fn send(&mut self, message: In) {
-        if let Some(into) = &self.into {
-            // It may have ended.
-            let _ = into.send(message);
+        if self.inbox.push(message).is_err() {
+            tracing::error!("a program was answered more often than it has asked");
         }
     }
 }
@@ -202,7 +222,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         // Whoever waits for an answer hears that none will come.
-        self.into = None;
+        self.inbox.close();
         let Ok(runtime) = Handle::try_current() else { return };
         if self.place.strong_count() == 0 {
             return;
@@ -221,16 +241,15 @@ impl Drop for Running {
 
 impl Wire for Channels {
     fn send(&mut self, out: &mut Vec<Out>) -> Result<(), Gone> {
-        self.out.send(std::mem::take(out)).map_err(|_| Gone)
+        match self.out.try_send(std::mem::take(out)) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(out)) => self.out.blocking_send(out).map_err(|_| Gone),
+            Err(TrySendError::Closed(_)) => Err(Gone),
+        }
     }
 
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<In>, Gone> {
-        let Some(until) = until else { return self.into.recv().map(Some).map_err(|_| Gone) };
-        match self.into.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(message) => Ok(Some(message)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(Gone),
-        }
+        self.inbox.receive(until)
     }
 }
 
@@ -251,5 +270,63 @@ mod tests {
         // It ends by itself.
         threads.ours().last.take().unwrap().join().unwrap();
         assert!(threads.prepare(room), "another one can be there");
+    }
+
+    /// A program with a thread of its own, and what it says.
+    fn start(code: &str, limits: Limits) -> Running {
+        let threads = Threads::new();
+        let room = Room { limits, stack: 16 * 1024 * 1024, is_confinement_required: false };
+        threads.run(threads.place().unwrap(), room, Program::of(code)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn output_that_is_not_read_stops_program_and_outcome_arrives() {
+        let lines = 20_000;
+        let limits = Limits { lines, time: Duration::from_secs(600), ..Limits::default() };
+        let code = format!("for (let n = 0; n < {lines}; n++) console.log(n); 'done'");
+        let mut running = start(&code, limits);
+        while running.out.len() < BATCHES_MAX {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(running.out.len(), BATCHES_MAX, "it waits to be heard");
+        let mut heard = 0;
+        let ended = loop {
+            match running.next().await.unwrap() {
+                Out::Line(line) => {
+                    assert_eq!(line, heard.to_string());
+                    heard += 1;
+                }
+                Out::Done(ended) => break ended,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((heard, ended.unwrap().unwrap().get()), (lines, "\"done\""));
+    }
+
+    #[tokio::test]
+    async fn program_that_waits_to_be_heard_ends_if_nobody_listens() {
+        let limits = Limits { lines: 20_000, time: Duration::from_secs(600), ..Limits::default() };
+        let running = start("for (let n = 0; n < 20_000; n++) console.log(n);", limits);
+        while running.out.len() < BATCHES_MAX {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let place = Weak::clone(&running.place);
+        drop(running);
+        while place.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// A full queue of batches has a place for the last word.
+    #[test]
+    fn outcome_has_a_reserved_place() {
+        let (out, mut said) = channel::<Vec<Out>>(BATCHES_MAX + 1);
+        let last = out.clone().try_reserve_owned().unwrap();
+        while out.try_send(Vec::new()).is_ok() {}
+        assert_eq!(said.len(), BATCHES_MAX);
+        last.send(vec![Out::Done(Ok(None))]);
+        let last = std::iter::from_fn(|| said.try_recv().ok()).last().unwrap();
+        assert!(matches!(last.as_slice(), [Out::Done(Ok(None))]));
     }
 }

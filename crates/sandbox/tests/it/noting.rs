@@ -42,3 +42,31 @@ async fn notes_stand_beside_the_lines_of_the_program() {
         assert_eq!(outcome.calls.len(), 32);
     }
 }
+
+/// A host that says the same thing very often before it says another.
+struct Chatty;
+
+impl Host for Chatty {
+    fn module<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Module, String>> {
+        only("call")
+    }
+
+    fn call<'a>(&'a self, call: Call) -> Boxed<'a, Result<Box<RawValue>, Thrown>> {
+        for _ in 0..10_000 {
+            call.notes.add("again".to_owned());
+        }
+        call.notes.add("something else".to_owned());
+        Box::pin(std::future::ready(Ok(call.arguments)))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notes_beyond_queue_are_dropped_and_outcome_arrives() {
+    for mode in BOTH {
+        let code = "import { call } from 'mcp-clients/any'; await call({}); 'done'";
+        let (host, token) = (Arc::new(Chatty), CancellationToken::new());
+        let outcome = sandbox(mode).run(Program::of(code), Limits::default(), host, token).await;
+        assert_eq!(outcome.result.unwrap().get(), "\"done\"");
+        assert_eq!(outcome.logs, ["note: again"]);
+    }
+}
