@@ -30,7 +30,7 @@ pub(crate) const SUBSCRIPTIONS_MAX: usize = 1000;
 pub(crate) const URI_BYTES_MAX: usize = 2048;
 
 /// How many messages may come together. Their answers wait for the last of them, and cannot be written before.
-const BATCH_MAX: usize = 100;
+pub const BATCH_MAX: usize = 100;
 
 /// Room beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;

@@ -24,7 +24,7 @@ pub use action::{
     Reference, Reply, Ticket,
 };
 pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling, Visit};
-pub use connection::{Connection, Handshake, Peer, Transport};
+pub use connection::{BATCH_MAX, Connection, Handshake, Peer, Transport};
 pub use host::{Begin, Carried, Finish, News, Work, guarded};
 pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};

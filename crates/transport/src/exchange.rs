@@ -10,15 +10,15 @@ use mcp::{
     Action, Body, Call, Caller, Carried, Changed, Connection, Finish, News, Outcome, Peer, Reply,
     Ticket, Withdrawal, guarded,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::handshake_token;
 use crate::host::{Following, Host};
 #[cfg(target_os = "linux")]
 use crate::limits::BLOCKING_NICENESS;
-use crate::limits::{INLINE_TIME_MAX, STREAM_TIME};
+use crate::limits::{INLINE_TIME_MAX, MAIL_MAX, STREAM_TIME};
+use crate::news;
 use crate::routes::Request;
 use crate::service::Service;
 use crate::stream::Stream;
@@ -32,8 +32,8 @@ pub(crate) struct Exchange<H: Host> {
     /// Calls that are carried out elsewhere.
     running: Vec<Running>,
     /// Where they say what they have to say. Made when the first one needs it.
-    sender: Option<Sender>,
-    news: Option<Receiver>,
+    sender: Option<news::Sender<Ticket>>,
+    news: Option<news::Receiver<Ticket>>,
     feed: Option<broadcast::Receiver<Arc<Changed>>>,
     /// Held while its client follows something.
     following: Option<Following>,
@@ -45,10 +45,6 @@ pub(crate) struct Exchange<H: Host> {
     /// What its calls have taken of the threads that read requests.
     inline_time: Duration,
 }
-
-/// News are large, and a channel makes room for many: most exchanges have none.
-type Sender = UnboundedSender<(Ticket, Box<News>)>;
-type Receiver = UnboundedReceiver<(Ticket, Box<News>)>;
 
 #[derive(Debug)]
 enum Said {
@@ -198,9 +194,7 @@ impl<H: Host> Exchange<H> {
     /// Has a call begun, and carried out if that takes its time, on a thread of its own in its principal's turn.
     fn queue(&mut self, ticket: Ticket, begin: impl FnOnce(&H) -> Carried + Send + 'static) {
         let news = self.sender();
-        let finish = Finish::new(move |piece| {
-            let _ = news.send((ticket, Box::new(piece)));
-        });
+        let finish = Finish::new(move |piece| news.send(ticket, piece));
         let withdrawal = finish.withdrawal();
         let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
         let task = tokio::spawn(async move {
@@ -245,17 +239,14 @@ impl<H: Host> Exchange<H> {
                             done.unwrap_or(Outcome::Fault)
                         }
                     };
-                    // Nobody listens any more where nobody wants to know.
-                    let _ = news.send((ticket, Box::new(News::Done(outcome.into()))));
+                    news.send(ticket, News::Done(outcome.into()));
                 });
                 let taken_back = TakenBack::Thread(task.abort_handle());
                 self.running.push(Running { ticket, taken_back });
             }
             Carried::Told(begin) => {
                 let news = self.sender();
-                let finish = Finish::new(move |piece| {
-                    let _ = news.send((ticket, Box::new(piece)));
-                });
+                let finish = Finish::new(move |piece| news.send(ticket, piece));
                 let taken_back = TakenBack::Told(finish.withdrawal());
                 self.running.push(Running { ticket, taken_back });
                 // A panic drops it, which says so.
@@ -265,9 +256,9 @@ impl<H: Host> Exchange<H> {
         }
     }
 
-    fn sender(&mut self) -> Sender {
+    fn sender(&mut self) -> news::Sender<Ticket> {
         let sender = self.sender.get_or_insert_with(|| {
-            let (sender, news) = unbounded_channel();
+            let (sender, news) = news::queue();
             self.news = Some(news);
             sender
         });
@@ -348,7 +339,7 @@ impl<H: Host> Exchange<H> {
     /// Goes on until everything is said.
     pub(crate) async fn run(mut self, stream: Arc<Stream>, client: Client) {
         let service = Arc::clone(&self.service);
-        let (mailbox, mut mail) = unbounded_channel();
+        let (mailbox, mut mail) = mpsc::channel(MAIL_MAX);
         let request = client.request();
         if let Some(request) = &request {
             service.routes.expect_cancel(request.clone(), mailbox.clone());
@@ -383,7 +374,7 @@ impl<H: Host> Exchange<H> {
             let waits = listens || !self.asked.is_empty();
             tokio::select! {
                 biased;
-                Some((ticket, piece)) = news.recv() => self.hear(ticket, *piece),
+                Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
                 Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
                 // Who was too slow for some of them goes on with the next.
                 changed = feed.recv() => if let Ok(changed) = changed {

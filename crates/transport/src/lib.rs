@@ -19,6 +19,7 @@ mod host;
 mod impatient;
 pub mod limits;
 mod metrics;
+mod news;
 mod page;
 mod peers;
 mod post;

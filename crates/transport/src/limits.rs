@@ -68,6 +68,11 @@ pub const INLINE_TIME_FREE: Duration = Duration::from_micros(200);
 /// How far these threads give way to those that read and answer requests, when processors are short.
 pub const BLOCKING_NICENESS: i32 = 10;
 
+/// How much progress and how many logs of one exchange's calls wait to be said. The rest is dropped.
+pub const PIECES_MAX: usize = 256;
+/// How many messages that came by other requests wait for one exchange: answers to what it asked, and cancellations.
+pub const MAIL_MAX: usize = 128;
+
 /// What a stream keeps for a client that does not read, or that comes back: so many events, and so many bytes besides
 /// the newest one.
 pub const EVENTS_MAX: usize = 64;

@@ -2,15 +2,18 @@
 //! or the client's word that it takes a request back.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::TrySendError;
 
 use crate::handshake_token;
 
-/// Where messages for an exchange go. What is routed is bounded by what is let in, and read at once.
-pub(crate) type Mailbox = UnboundedSender<Bytes>;
+/// Where messages for an exchange go, which reads them at once. While too many wait, an answer is refused, so that it can
+/// be given again, and a cancellation is dropped, as if it had come too late.
+pub(crate) type Mailbox = Sender<Bytes>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Routes(Mutex<Inner>);
@@ -39,14 +42,21 @@ impl Routes {
         let Ok(id) = serde_json::from_str::<String>(id.as_json()) else {
             return false;
         };
-        let mailbox = self.inner().asked.remove(&(client, id));
-        mailbox.is_some_and(|mailbox| mailbox.send(body).is_ok())
+        let mut inner = self.inner();
+        let Entry::Occupied(asked) = inner.asked.entry((client, id)) else { return false };
+        match asked.get().try_send(body) {
+            Err(TrySendError::Full(_)) => false,
+            sent => {
+                asked.remove();
+                sent.is_ok()
+            }
+        }
     }
 
     pub(crate) fn cancel(&self, request: &Request, body: Bytes) {
         if let Some(mailbox) = self.inner().under_way.get(request) {
             // It may be over by now.
-            let _ = mailbox.send(body);
+            let _ = mailbox.try_send(body);
         }
     }
 
@@ -67,5 +77,35 @@ impl Routes {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::channel;
+
+    use super::*;
+
+    fn body() -> Bytes {
+        Bytes::from_static(b"{}")
+    }
+
+    #[test]
+    fn answer_that_finds_mailbox_full_can_be_given_again() {
+        let routes = Routes::default();
+        let client = handshake_token::Id::default();
+        let id = mcp::Id::parse("\"q-1\"").unwrap();
+        let (mailbox, mut mail) = channel(2);
+        routes.expect_answer(client, "q-1".to_owned(), mailbox.clone());
+        routes.expect_cancel((client, id.clone()), mailbox);
+        for _ in 0..5 {
+            routes.cancel(&(client, id.clone()), body());
+        }
+        assert_eq!(mail.len(), 2);
+        assert!(!routes.answer(client, &id, body()), "there is no room");
+        mail.try_recv().unwrap();
+        assert!(routes.answer(client, &id, body()), "there is room again");
+        assert!(!routes.answer(client, &id, body()), "an answer counts once");
+        assert_eq!(mail.len(), 2);
     }
 }
