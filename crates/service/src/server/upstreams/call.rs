@@ -12,7 +12,7 @@ use orchestrator::policy::Denied;
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
+use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tool_schema::arguments::Verdict;
@@ -42,6 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(45);
 const MISFITS_MAX: usize = 3;
 /// How many steps of a call may wait to be told; who is slower misses some.
 pub(super) const STEPS_MAX: usize = 64;
+/// How many questions of a call may wait to be heard, besides what the call comes to. More of them wait at the upstream.
+const QUESTIONS_MAX: usize = 1;
 
 /// A call as our client has made it.
 pub(crate) struct Request {
@@ -125,7 +127,7 @@ pub(super) enum Consent {
 
 /// A call under way at an upstream, and all that comes of it.
 pub(super) struct Conversation {
-    pub(super) said: UnboundedReceiver<Said>,
+    pub(super) said: Receiver<Said>,
     pub(super) steps: Receiver<mcp::Progress>,
     pub(super) cancelled: CancellationToken,
 }
@@ -141,6 +143,14 @@ pub(super) enum Said {
     },
     Over(Box<Result<CallResult, Error>>),
     Ended(Box<sandbox::Outcome>),
+}
+
+/// A queue for what a call has to say, and a place in it for what the call comes to.
+pub(super) fn queue() -> Option<(Sender<Said>, OwnedPermit<Said>, Receiver<Said>)> {
+    let (tell, said) = channel(QUESTIONS_MAX + 1);
+    // A new queue has room.
+    let over = tell.clone().try_reserve_owned().ok()?;
+    Some((tell, over, said))
 }
 
 impl Upstreams {
@@ -289,7 +299,7 @@ impl Upstreams {
         })?;
         let orchestrator = orchestrator.clone();
         let Request { server, tool, arguments, caller, .. } = request;
-        let (tell, said) = unbounded_channel();
+        let (tell, over, said) = queue().ok_or(Outcome::Fault)?;
         let (step, steps) = channel(STEPS_MAX);
         let cancelled = CancellationToken::new();
         let mut call = orchestrator::Call::new(server, tool, arguments.clone());
@@ -319,7 +329,7 @@ impl Upstreams {
                 upstreams.tally.count(&server, ended, began.elapsed());
             }
             // Nobody listens any more where nobody wants to know.
-            let _ = tell.send(match form {
+            over.send(match form {
                 Some(form) => Said::Unconfirmed(form),
                 None => Said::Over(Box::new(called)),
             });

@@ -10,10 +10,10 @@ use sandbox::host::Boxed;
 use sandbox::{Called, Failure, Kind, Limits, Program, Sandbox, Thrown};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc::{Sender, channel, unbounded_channel};
+use tokio::sync::mpsc::{Sender, channel};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Consent, Conversation, Request, STEPS_MAX, Said, why_refused};
+use super::call::{Consent, Conversation, Request, STEPS_MAX, Said, queue, why_refused};
 use super::questions::Questions;
 use super::tally::Ended;
 use super::{Upstreams, resource_uri};
@@ -86,7 +86,7 @@ impl Upstreams {
             tracing::error!("nothing can speak with upstreams: {error}");
             Outcome::Fault
         })?;
-        let (tell, said) = unbounded_channel();
+        let (tell, over, said) = queue().ok_or(Outcome::Fault)?;
         let (step, steps) = channel(STEPS_MAX);
         let cancelled = CancellationToken::new();
         let questions = Questions::new(&tell, &request.caller, Consent::OneByOne);
@@ -123,7 +123,7 @@ impl Upstreams {
                 }
             };
             // Nobody listens any more where nobody wants to know.
-            let _ = tell.send(Said::Ended(Box::new(outcome)));
+            over.send(Said::Ended(Box::new(outcome)));
         });
         Ok(Conversation { said, steps, cancelled })
     }

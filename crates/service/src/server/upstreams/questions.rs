@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp::Caller;
 use orchestrator::{Answer, Asker, Form, Wanted};
 use serde_json::Map;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
 use super::call::{Consent, Said};
@@ -19,7 +19,7 @@ const CANNOT_VISIT: &str = "this client cannot ask its user to open an address";
 
 /// Asks on behalf of an upstream, one question at a time.
 pub(super) struct Questions {
-    tell: UnboundedSender<Said>,
+    tell: Sender<Said>,
     consent: Consent,
     can_visit: bool,
     /// The confirmation that is missing.
@@ -29,11 +29,7 @@ pub(super) struct Questions {
 
 impl Questions {
     /// None where our client cannot ask its user.
-    pub(super) fn new(
-        tell: &UnboundedSender<Said>,
-        caller: &Caller,
-        consent: Consent,
-    ) -> Option<Arc<Self>> {
+    pub(super) fn new(tell: &Sender<Said>, caller: &Caller, consent: Consent) -> Option<Arc<Self>> {
         caller.abilities.forms.then(|| {
             Arc::new(Self {
                 tell: tell.clone(),
@@ -80,7 +76,7 @@ impl Questions {
         let _turn = self.turn.lock().await;
         let (answer, answered) = oneshot::channel();
         // Where nobody waits for the call any more, nobody answers.
-        let _ = self.tell.send(Said::Question { form, answer });
+        let _ = self.tell.send(Said::Question { form, answer }).await;
         answered.await.unwrap_or(Answer::Cancelled)
     }
 }
@@ -88,5 +84,50 @@ impl Questions {
 impl Asker for Questions {
     fn ask(&self, form: Form) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         Box::pin(self.answered(form))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use mcp::Abilities;
+    use serde_json::json;
+
+    use super::super::call::queue;
+    use super::*;
+
+    fn form(message: &str) -> Form {
+        let (server, message) = ("office".to_owned(), message.to_owned());
+        Form { server, message, wanted: Wanted::Values { schema: json!({"type": "object"}) } }
+    }
+
+    /// Questions of an upstream that gives up on them again and again do not pile up, and leave room for the outcome.
+    #[tokio::test]
+    async fn outcome_arrives_when_questions_fill_queue() {
+        let (tell, over, mut said) = queue().unwrap();
+        let abilities = Abilities { forms: true, ..Abilities::default() };
+        let caller = Caller { abilities, ..Caller::default() };
+        let questions = Questions::new(&tell, &caller, Consent::Given).unwrap();
+        drop(tell);
+        for number in 0..20 {
+            let asked = questions.ask(form(&format!("question {number}")));
+            let within = std::time::Duration::from_millis(2);
+            assert!(tokio::time::timeout(within, asked).await.is_err(), "nobody answers");
+        }
+        over.send(Said::Ended(Box::default()));
+        assert_eq!(said.len(), 2, "a question and the outcome");
+        let Some(Said::Question { form, .. }) = said.recv().await else { panic!("no question") };
+        assert!(form.message.contains("question 0"), "{}", form.message);
+        assert!(matches!(said.recv().await, Some(Said::Ended(_))));
+    }
+
+    #[tokio::test]
+    async fn nobody_is_asked_once_call_is_abandoned() {
+        let (tell, _over, said) = queue().unwrap();
+        let abilities = Abilities { forms: true, ..Abilities::default() };
+        let caller = Caller { abilities, ..Caller::default() };
+        let questions = Questions::new(&tell, &caller, Consent::Given).unwrap();
+        drop(said);
+        assert_eq!(questions.ask(form("anybody?")).await, Answer::Cancelled);
     }
 }
