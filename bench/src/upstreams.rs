@@ -12,7 +12,7 @@ mod whole_call;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrator::registry::{Places, Watched};
+use registry::{Places, Watched};
 use orchestrator::{Call, Options, Orchestrator};
 use process_guard::GuardProgram;
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use orchestrator::discovery::{Card, Filter, Index, Said};
-use orchestrator::registry::entry::Visibility;
+use registry::entry::Visibility;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrator::registry::{Places, Watched};
 use orchestrator::{Call, Options, Orchestrator};
+use registry::{Places, Watched};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 

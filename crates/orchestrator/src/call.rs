@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::kept::Kept;
-pub use crate::policy::AskedBy;
+pub use registry::policy::AskedBy;
 
 /// A call of a tool.
 #[derive(Clone)]

@@ -6,8 +6,6 @@
 
 use std::collections::HashMap;
 
-use crate::policy::{Wish, is_shown};
-use crate::registry::entry::{Entry, Visibility};
 use crate::upstream::info::Info;
 
 mod properties;
@@ -19,6 +17,8 @@ mod tokens;
 mod vocabulary;
 
 use properties::Part;
+use registry::entry::{Entry, Visibility};
+use registry::policy::{Wish, is_shown};
 use tokens::{Kind, Tokens};
 use tool_schema::tool::{TOOLS_MAX, Tool};
 use vocabulary::Vocabulary;

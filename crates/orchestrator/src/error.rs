@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use registry::Registry;
+use registry::policy;
 use serde_json::Value;
 use tool_schema::arguments::{NoSuchTool, Problem};
 use tool_schema::nearest::nearest;
 
-use crate::registry::Registry;
-use crate::{breaker, policy, rate};
+use crate::{breaker, rate};
 
 /// So many ids are offered for one that does not exist.
 const NAMES_OFFERED: usize = 3;

@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use registry::entry::{Auth, Connect};
 use serde::Serialize;
 
 pub use begin::Begun;
@@ -29,7 +30,6 @@ pub use keep::Unkept;
 
 use crate::lock;
 use crate::pool::{Boxed, NoToken, Refusal, Tokens};
-use crate::registry::entry::{Auth, Connect};
 use http::Http;
 use keep::Keep;
 use record::{Key, Login, Record, Refused};

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use registry::entry::Entry;
+use registry::{Registry, Watched};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -22,8 +24,6 @@ pub use options::{Boxed, NoToken, Options, Refusal, Tokens};
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::{Piece, Store};
-use crate::registry::entry::Entry;
-use crate::registry::{Registry, Watched};
 use crate::upstream::checks::Checks;
 use crate::upstream::info::Info;
 use crate::upstream::list::{List, ToolList};

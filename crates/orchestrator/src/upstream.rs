@@ -35,6 +35,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use registry::entry::Entry;
+use registry::policy::Policy;
 use rmcp::model::{ClientRequest, ReadResourceRequest, ReadResourceRequestParams};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -48,9 +50,7 @@ use crate::call::Party;
 use crate::error::Error;
 use crate::kept::Store;
 use crate::lock;
-use crate::policy::Policy;
 use crate::pool::{Event, Kind};
-use crate::registry::entry::Entry;
 use asking::Questions;
 use checks::Checks;
 use connection::Connection;

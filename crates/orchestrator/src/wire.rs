@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use registry::Masks;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use untrusted_text::cut;
 
 use crate::lock;
-use crate::registry::Masks;
 
 /// At debug level a message is shown up to here; the file has all of it.
 const SHOWN_BYTES: usize = 2_000;

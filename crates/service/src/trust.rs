@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use catalog::{Digest, OverridePolicy};
-use orchestrator::registry::place;
-use orchestrator::registry::{Trust, TrustPolicy};
+use registry::place;
+use registry::{Trust, TrustPolicy};
 
 pub use record::{Consent, TrustError, TrustRecord, digest_of, key};
 use workspace::{lies_within, workspace};

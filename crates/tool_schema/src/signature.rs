@@ -2,12 +2,12 @@
 //! or a few lines where one would be too long. And the command that calls it, to be pasted into a shell.
 
 use serde_json::Value;
+use untrusted_text::cut;
 
 use crate::schema::Node;
 use crate::schema::print::{Printer, Style, inline};
 use crate::schema::shape::{Bounds, Object, Others, Type, Walk};
 use crate::tool::{Json, Tool};
-use untrusted_text::cut;
 
 mod sample;
 

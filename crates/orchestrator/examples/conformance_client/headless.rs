@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrator::oauth::Logins;
 use orchestrator::pool::{Boxed, NoToken, Refusal, Tokens};
-use orchestrator::registry::entry::Connect;
+use registry::entry::Connect;
 use tokio::sync::Mutex;
 
 /// What the suite takes for the address of a document about us.

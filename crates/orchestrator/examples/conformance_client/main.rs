@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrator::oauth::Logins;
-use orchestrator::registry::{Places, Variables, Watched};
 use orchestrator::{Options, Orchestrator};
+use registry::{Places, Variables, Watched};
 use serde_json::json;
 
 use context::Context;

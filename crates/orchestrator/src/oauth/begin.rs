@@ -4,6 +4,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use registry::Masks;
+use registry::entry::{Auth, Connect};
+use registry::http::is_here;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
@@ -18,9 +21,6 @@ use super::probe::{Heard, probe};
 use super::reach::Reach;
 use super::record::{Key, Login, Refused, Shows};
 use super::{Logins, key, scopes};
-use crate::registry::Masks;
-use crate::registry::entry::{Auth, Connect};
-use crate::registry::http::is_here;
 
 /// Under this name we are registered.
 const CLIENT_NAME: &str = "workflowlookup";

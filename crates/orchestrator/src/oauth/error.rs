@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use registry::Masks;
 use rmcp::transport::AuthError;
 
 use super::keep::Unkept;
-use crate::registry::Masks;
 
 /// Each message says what happened and what to try; whoever must tell cases apart looks at the variant.
 #[derive(Debug, thiserror::Error)]

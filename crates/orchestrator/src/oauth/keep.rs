@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use registry::place::Stamp;
+
 use super::lock::{Held, hold};
 use super::record::{Key, Records, VERSION};
 use crate::lock;
-use crate::registry::place::Stamp;
 
 /// Larger files are not ours.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

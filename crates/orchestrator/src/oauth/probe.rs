@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use registry::entry::Connect;
 use serde_json::json;
 
 use super::error::Error;
 use super::http::{ANSWER_LIMIT, Http};
-use crate::registry::entry::Connect;
 use crate::upstream::web::{challenge, told};
 
 /// What it says to a stranger.

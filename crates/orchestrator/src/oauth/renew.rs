@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use oauth2::basic::{BasicClient, BasicErrorResponseType};
 use oauth2::{AuthType, ClientId, ClientSecret, RefreshToken, RequestTokenError, Scope, TokenUrl};
+use registry::Masks;
+use registry::entry::Connect;
 use tokio::sync::oneshot;
 
 use super::begin::quietly;
@@ -14,8 +16,6 @@ use super::keep::Unkept;
 use super::record::{Key, Login, Shows};
 use super::{Logins, client_secret};
 use crate::lock;
-use crate::registry::Masks;
-use crate::registry::entry::Connect;
 
 /// How long somebody else may take to renew a token that we want too.
 pub(super) const RENEWAL_LIMIT: Duration = Duration::from_secs(ANSWER_LIMIT.as_secs() + 10);

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::registry::entry::Connect;
+use registry::entry::Connect;
+
 use crate::wire::WireLog;
 use process_guard::GuardProgram;
 

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use registry::Masks;
+use registry::Watched;
+
 use super::options::Tokens;
 use crate::lock;
-use crate::registry::Masks;
-use crate::registry::Watched;
 use crate::wire::Secrets;
 
 /// What was put together last, and of what.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use registry::policy::{Confirmation, Decision};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -22,7 +23,6 @@ use crate::breaker::What;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::Kept;
-use crate::policy::{Confirmation, Decision};
 use crate::pool::Kind;
 
 impl Upstream {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use registry::entry::Connect;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{
@@ -25,7 +26,6 @@ use super::lines::{Gone, Lines};
 use super::notices::Notices;
 use super::web;
 use crate::pool::Tokens;
-use crate::registry::entry::Connect;
 use crate::wire::{Secrets, Tap, WireLog};
 use process_guard::GuardProgram;
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tool_schema::shallow;
 use tool_schema::tool::{Json, TOOLS_MAX, Tool, Tools};
 
-use crate::policy::Policy;
+use registry::policy::Policy;
 
 /// So many resources, templates or prompts are kept of one server.
 const ITEMS_MAX: usize = 10_000;

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use registry::entry::{Auth, Connect};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::http_header::{
@@ -34,7 +35,6 @@ use super::ledger::Ledger;
 use super::lines::MESSAGE_BYTES_MAX;
 use crate::error::Credentials;
 use crate::pool::{NoToken, Refusal, Tokens};
-use crate::registry::entry::{Auth, Connect};
 use crate::upstream::IN_FLIGHT_MAX;
 use crate::wire::Tap;
 

@@ -20,8 +20,8 @@ use axum::http::{Method, StatusCode};
 use orchestrator::pool::Tokens;
 use orchestrator::pool::{Boxed, NoToken, Refusal};
 use orchestrator::pool::{Event, Kind};
-use orchestrator::registry::entry::Connect;
 use orchestrator::{Answer, Error, Progress};
+use registry::entry::Connect;
 use serde_json::{Map, Value, json};
 use web::{Form, Instead, Web};
 

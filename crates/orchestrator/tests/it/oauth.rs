@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrator::oauth::{Begun, Error as LoginError, LoggedIn, Logins};
-use orchestrator::registry::entry::Connect;
 use orchestrator::{CallResult, Error};
+use registry::entry::Connect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use orchestrator::pool::Event;
-use orchestrator::registry::{Places, Variables, Watched};
 use orchestrator::{Answer, Asker, Call, CallResult, Error, Form, Options, Orchestrator};
 use process_guard::GuardProgram;
+use registry::{Places, Variables, Watched};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::broadcast;

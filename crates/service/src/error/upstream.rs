@@ -2,7 +2,7 @@
 //! error is not among them: its words stay its own, but for secrets that it repeats.
 
 use orchestrator::Error;
-use orchestrator::registry::Masks;
+use registry::Masks;
 use serde_json::{Value, json};
 
 pub const INVALID_PARAMS: (i32, &str) = (-32602, "Invalid params");

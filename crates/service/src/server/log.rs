@@ -77,6 +77,7 @@ const OURS: &[&str] = &[
     "engine",
     "mcp",
     "orchestrator",
+    "registry",
     "process_guard",
     "sandbox",
     "service",

@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use catalog::Beside;
-use orchestrator::registry::{Places, Registry, Watched, is_id};
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
 use orchestrator::wire::WireLog;
 use orchestrator::{Error, Options, Orchestrator, Party};
+use registry::{Places, Registry, Watched, is_id};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tool_schema::arguments::Checker;
 

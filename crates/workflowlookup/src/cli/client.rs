@@ -1,14 +1,14 @@
 //! The clients that `connect`, `doctor` and `mcp import` know. Where each keeps its servers is the table of
-//! `orchestrator::registry::clients`; here is what else there is to know for who writes there.
+//! `registry::clients`; here is what else there is to know for who writes there.
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::{choose_base_strategy, choose_native_strategy};
-pub(crate) use orchestrator::registry::clients::Client;
-use orchestrator::registry::clients::Folders;
-use orchestrator::registry::{self, Variables};
+pub(crate) use registry::clients::Client;
+use registry::clients::Folders;
+use registry::{self, Variables};
 
 /// The command that serves an agent. Its sessions keep a record, so the tools that keep none are hidden.
 pub(crate) const SERVE: [&str; 3] = ["serve", "--tools", "sessions"];

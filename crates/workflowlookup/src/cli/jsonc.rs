@@ -3,7 +3,7 @@
 
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, parse_to_ast, parse_to_serde_value};
-pub(crate) use orchestrator::registry::JSONC as OPTIONS;
+pub(crate) use registry::JSONC as OPTIONS;
 use serde_json::Value;
 
 /// What is wrong with a text, and where: line and column count from 1.

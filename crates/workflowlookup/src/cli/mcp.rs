@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use orchestrator::registry::entry::Connect;
 use orchestrator::wire::WireLog;
 use orchestrator::{Awaited, Credentials, Error};
+use registry::entry::Connect;
 
 use super::{Ended, Failure, SourceOptions, Terminal};
 use service::error::Refusal;

@@ -11,7 +11,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args};
 use etcetera::BaseStrategy;
-use orchestrator::registry::Places;
+use registry::Places;
 
 use super::{Terminal, client, terminal::YELLOW};
 use service::app::{self, App};

@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use orchestrator::registry::Places;
+use registry::Places;
 use serde::Serialize;
 use serde_json::json;
 

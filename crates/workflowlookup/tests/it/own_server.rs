@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orchestrator::pool::{Event, Kind};
-use orchestrator::registry::{Places, Watched};
 use orchestrator::upstream::info::Era;
 use orchestrator::{Answer, Asker, Call, CallResult, Error, Form, Options, Orchestrator, Wanted};
 use process_guard::GuardProgram;
+use registry::{Places, Watched};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 

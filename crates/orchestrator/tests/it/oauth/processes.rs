@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrator::oauth::Logins;
 use orchestrator::pool::Tokens as _;
-use orchestrator::registry::entry::{Connect, Secret};
+use registry::entry::{Connect, Secret};
 
 use super::Guarded;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcp::Outcome;
 use mcp::content::About;
 use orchestrator::discovery::{Filter, has_words};
-use orchestrator::registry::{Entry, Masks, Registry, is_id};
+use registry::{Entry, Masks, Registry, is_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use engine::Channel;
 use mcp::{Ask, Caller, Carried, Finish, Outcome, Question};
-use orchestrator::policy::Denied;
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
+use registry::policy::Denied;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use mcp::Outcome;
 use mcp::content::Block;
 use orchestrator::Error;
-use orchestrator::registry::Masks;
+use registry::Masks;
 use serde_json::{Map, Value, json};
 
 use crate::error::upstream::{SECURITY, UPSTREAM, code, data, said};

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use orchestrator::Error;
 use orchestrator::discovery::{Card, Filter, Found, Index, Said};
-use orchestrator::policy::{Wish, is_shown};
-use orchestrator::registry::{Entry, Registry};
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
+use registry::policy::{Wish, is_shown};
+use registry::{Entry, Registry};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 

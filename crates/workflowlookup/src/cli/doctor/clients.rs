@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrator::registry::clients::Scope;
-use orchestrator::registry::{Code, Draft, Finding, Format, Reading};
+use registry::clients::Scope;
+use registry::{Code, Draft, Finding, Format, Reading};
 
 use super::{Check, Level};
 use crate::cli::client::{self, Client};

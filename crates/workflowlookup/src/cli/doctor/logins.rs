@@ -1,7 +1,7 @@
 //! Whether the logins to other servers are good.
 
-use orchestrator::registry::entry::{Auth, Connect};
-use orchestrator::registry::{Entry, Places, Registry};
+use registry::entry::{Auth, Connect};
+use registry::{Entry, Places, Registry};
 
 use super::{Check, Level};
 use service::words::plural;

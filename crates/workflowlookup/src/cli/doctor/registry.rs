@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use orchestrator::registry::place::Kind;
-use orchestrator::registry::{Finding, Places, Registry, RegistryFile, Severity, Standing, State};
+use registry::place::Kind;
+use registry::{Finding, Places, Registry, RegistryFile, Severity, Standing, State};
 
 use super::permissions::is_readable_by_others;
 use super::{Check, Level};

@@ -2,7 +2,7 @@
 //! so that the same is checked, filled in and hidden.
 
 use clap::Args;
-use orchestrator::registry::{Format, Reader, Registry, Variables};
+use registry::{Format, Reader, Registry, Variables};
 use serde_json::{Map, Value, json};
 
 use service::error::Refusal;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use orchestrator::registry::Entry;
 use orchestrator::{AskedBy, Call, CallResult, Error, Orchestrator, text};
+use registry::Entry;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tool_schema::exact::changed_number;

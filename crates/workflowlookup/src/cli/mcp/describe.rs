@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use clap::{Args, ValueEnum};
 use orchestrator::code::PREFIX;
-use orchestrator::registry::Entry;
 use orchestrator::upstream::info::Info;
+use registry::Entry;
 use serde::Serialize;
 use tool_schema::signature::signature;
 use tool_schema::tool::Tool;

@@ -7,9 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use orchestrator::registry::clients::{self, Client, Found, Scope};
-use orchestrator::registry::place::Kind;
-use orchestrator::registry::{Draft, Finding, NotAdded, Places, Registry, Severity, Trust, add};
+use registry::clients::{self, Client, Found, Scope};
+use registry::place::Kind;
+use registry::{Draft, Finding, NotAdded, Places, Registry, Severity, Trust, add};
 use serde::Serialize;
 
 use self::plan::{Conflicts, Planned, Reach, Status, plan, wanted};

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use clap::Args;
-use orchestrator::registry::{Finding, Listed, Registry, RegistryFile, Standing, State};
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
+use registry::{Finding, Listed, Registry, RegistryFile, Standing, State};
 use serde::Serialize;
 use tool_schema::signature::signature;
 

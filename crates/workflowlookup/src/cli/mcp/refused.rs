@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use orchestrator::Error;
-use orchestrator::registry::Masks;
+use registry::Masks;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tool_schema::typed::Wrong;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use orchestrator::registry::{Entry, Listed, Places, Registry, Standing, State, Watched};
+use registry::{Entry, Listed, Places, Registry, Standing, State, Watched};
 
 use super::Context;
 use super::ad_hoc::{self, AdHoc};
@@ -99,7 +99,7 @@ impl Servers {
         let broken = self.registry.files.iter().find(|file| {
             let is_missing = file.state == State::Absent;
             matches!(file.state, State::Broken)
-                || is_missing && file.kind == orchestrator::registry::place::Kind::Named
+                || is_missing && file.kind == registry::place::Kind::Named
         });
         let Some(broken) = broken else { return Ok(()) };
         let path = broken.path.display().to_string();

@@ -5,9 +5,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use catalog::{Digest, Shadow, Snapshot};
-use orchestrator::registry::limits::FILE_BYTES_MAX;
-use orchestrator::registry::place::{self, Kind};
-use orchestrator::registry::{Draft, Format, Places, Reader, Trust};
+use registry::limits::FILE_BYTES_MAX;
+use registry::place::{self, Kind};
+use registry::{Draft, Format, Places, Reader, Trust};
 use serde_json::{Value, json};
 
 use crate::cli::terminal::{DIM, HEADING};

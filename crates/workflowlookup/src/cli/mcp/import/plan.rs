@@ -1,7 +1,7 @@
 //! What becomes of each server that a client has. Nothing here touches a file.
 
-use orchestrator::registry::clients::{Found, Scope};
-use orchestrator::registry::{Draft, Registry, Server};
+use registry::clients::{Found, Scope};
+use registry::{Draft, Registry, Server};
 use serde::Serialize;
 
 use crate::cli::program;
