@@ -39,7 +39,7 @@ mod validate;
 pub(crate) use tool::{Asker, LogDetails, Role, Tool, ToolCall};
 
 /// All tools, in the order in which they are listed. Those that need upstreams come last.
-pub(crate) static TOOLS: [Tool; 13] = [
+pub(crate) static TOOLS: &[Tool] = &[
     list::TOOL,
     get::TOOL,
     next::TOOL,
