@@ -12,9 +12,9 @@ mod whole_call;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use registry::{Places, Watched};
 use orchestrator::{Call, Options, Orchestrator};
 use process_guard::GuardProgram;
+use registry::{Places, Watched};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 

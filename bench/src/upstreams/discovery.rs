@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use orchestrator::discovery::{Card, Filter, Index, Said};
+use discovery::{Card, Filter, Index, Said};
 use registry::entry::Visibility;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;

@@ -4,7 +4,6 @@
 mod breaker;
 mod call;
 pub mod code;
-pub mod discovery;
 mod error;
 pub mod kept;
 pub mod oauth;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use discovery::{Filter, has_words};
 use mcp::Outcome;
 use mcp::content::About;
-use orchestrator::discovery::{Filter, has_words};
 use registry::{Entry, Masks, Registry, is_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use discovery::{Card, Filter, Found, Index, Said};
 use orchestrator::Error;
-use orchestrator::discovery::{Card, Filter, Found, Index, Said};
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
 use registry::policy::{Wish, is_shown};
@@ -116,7 +116,7 @@ impl Search {
 
 impl State {
     fn put_card(&mut self, entry: &Entry) {
-        let said = self.infos.get(&entry.id).map(Said::from).unwrap_or_default();
+        let said = self.infos.get(&entry.id).map(said_by).unwrap_or_default();
         self.index.put_server(Card { said, ..Card::from(entry) });
     }
 
@@ -151,6 +151,16 @@ impl State {
                 self.index.put_tools(id, &list.tools);
             }
         }
+    }
+}
+
+/// What a server says of itself, as its card has it.
+fn said_by(info: &Info) -> Said<'_> {
+    Said {
+        name: Some(&info.name),
+        title: info.title.as_deref(),
+        description: info.description.as_deref(),
+        instructions: info.instructions.as_deref(),
     }
 }
 

@@ -57,7 +57,7 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
-    let lines = include_str!("../../cases/servers.txt").lines();
+    let lines = include_str!("../cases/servers.txt").lines();
     for line in lines.filter(|line| !line.starts_with("# ")) {
         if let Some(card) = line.strip_prefix("## ") {
             let [id, title, summary, domains, tags, examples, visibility, priority] =
@@ -122,8 +122,7 @@ fn servers(index: &Index, query: &str, filter: &Filter<'_>) -> Vec<String> {
 fn questions_find_their_tool() {
     let index = index();
     let (mut asked, mut wrong) = (0, String::new());
-    for line in
-        include_str!("../../cases/questions.txt").lines().filter(|line| !line.starts_with('#'))
+    for line in include_str!("../cases/questions.txt").lines().filter(|line| !line.starts_with('#'))
     {
         let (question, wanted, places) = match (line.split_once(" => "), line.split_once(" ~> ")) {
             (Some((question, wanted)), _) => (question, wanted, 1),
@@ -327,7 +326,7 @@ fn changes_leave_nothing_behind() {
         changed.put_server(case.card());
         changed.put_tools(&case.id, &case.tools);
     }
-    for line in include_str!("../../cases/questions.txt").lines() {
+    for line in include_str!("../cases/questions.txt").lines() {
         let search = |index: &Index| index.search(line, &Filter::default(), 20);
         assert_eq!(search(&fresh), search(&changed), "{line}");
     }

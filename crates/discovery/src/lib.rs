@@ -1,12 +1,14 @@
-//! Finding the right tool among many: BM25 over what servers say about themselves (their cards) and over their tools. An
-//! inverted index in memory, changed one server at a time; a question takes time in what it matches. Words are compared by
-//! their stems, in all ways to write a name (`discovery/tokens.rs`).
+//! Ranked search over tools: BM25 over what servers say about themselves (their cards) and over their tools. An [`Index`] is an
+//! inverted one in memory, changed one server at a time; a question takes time in what it matches. Words are compared by
+//! their stems, in all ways to write a name (`tokens.rs`). Pure.
 //!
 //! Whoever fills the index leaves out tools that policy does not offer.
 
 use std::collections::HashMap;
 
-use crate::upstream::info::Info;
+use registry::entry::{Entry, Visibility};
+use registry::policy::{Wish, is_shown};
+use tool_schema::tool::{TOOLS_MAX, Tool};
 
 mod properties;
 mod search;
@@ -17,10 +19,7 @@ mod tokens;
 mod vocabulary;
 
 use properties::Part;
-use registry::entry::{Entry, Visibility};
-use registry::policy::{Wish, is_shown};
 use tokens::{Kind, Tokens};
-use tool_schema::tool::{TOOLS_MAX, Tool};
 use vocabulary::Vocabulary;
 
 /// More servers than this are not searched.
@@ -71,17 +70,6 @@ pub struct Said<'a> {
     pub title: Option<&'a str>,
     pub description: Option<&'a str>,
     pub instructions: Option<&'a str>,
-}
-
-impl<'a> From<&'a Info> for Said<'a> {
-    fn from(info: &'a Info) -> Self {
-        Self {
-            name: Some(&info.name),
-            title: info.title.as_deref(),
-            description: info.description.as_deref(),
-            instructions: info.instructions.as_deref(),
-        }
-    }
 }
 
 impl<'a> From<&'a Entry> for Card<'a> {
