@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orchestrator::code::Tools;
+use code_mode::Tools;
 use orchestrator::{AskedBy, Call, Orchestrator, Party};
 use sandbox::{Limits, Mode, Program, Sandbox};
 use serde_json::{Value, json};

@@ -1,9 +1,8 @@
-//! Other MCP servers, which we call upstreams: a registry of them, connections, safe calls, and finding the right tool
-//! among many. Knows no workflow, and nothing of who asks.
+//! Connections to other MCP servers, which we call upstreams, and safe calls of their tools. [`Orchestrator`] is the way in: it
+//! has a connection for each entry of the registry that somebody needs. Knows no workflow, and nothing of who asks.
 
 mod breaker;
 mod call;
-pub mod code;
 mod error;
 pub mod kept;
 pub mod oauth;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use code_mode::PREFIX;
 use mcp::Outcome;
 use mcp::content::About;
 use orchestrator::Error;
-use orchestrator::code::PREFIX;
 use orchestrator::upstream::list::ToolList;
 use registry::Entry;
 use registry::policy::{AskedBy, Decision, Policy};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use code_mode::{Listener, Over, Own, Tools};
 use mcp::content::Block;
 use mcp::{Caller, Outcome};
-use orchestrator::code::{Listener, Over, Own, Tools};
 use orchestrator::{AskedBy, Asker};
 use sandbox::host::Boxed;
 use sandbox::{Called, Failure, Kind, Limits, Program, Sandbox, Thrown};

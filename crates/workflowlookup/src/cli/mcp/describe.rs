@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use clap::{Args, ValueEnum};
-use orchestrator::code::PREFIX;
+use code_mode::PREFIX;
 use orchestrator::upstream::info::Info;
 use registry::Entry;
 use serde::Serialize;

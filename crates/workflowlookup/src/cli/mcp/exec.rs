@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use code_mode::{Listener, Tools};
 use mcp::Caller;
-use orchestrator::code::{Listener, Tools};
 use orchestrator::{AskedBy, Error, Orchestrator, Party, Progress};
 use sandbox::{FILES_MAX, File, Kind, Program, Sandbox, names_meant};
 use serde_json::json;

@@ -1,20 +1,17 @@
-//! Code mode: a program of an agent calls tools of upstreams. What it imports is a module for each server that it may use, with a
-//! function for each tool; what it calls goes the way of every other call, with the same rules, limits and deadlines.
+//! Code mode: a program of an agent calls tools of upstreams. [`Tools`] is what it may import, a module for each server that it may
+//! use, with a function for each tool; what it calls goes the way of every other call, with the same rules, limits and deadlines.
 
 mod value;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use orchestrator::{Answer, AskedBy, Asker, Call, CallResult, Error, Form, Orchestrator, Party};
 use sandbox::host::{Boxed, Clock, Function, Host, Module};
 use sandbox::{Kind, Thrown};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tool_schema::types::function_names;
-
-use crate::call::{Answer, AskedBy, Asker, Call, CallResult, Form, Party};
-use crate::error::Error;
-use crate::pool::Orchestrator;
 
 /// What an upstream's module is called: this and its id.
 pub const PREFIX: &str = "mcp-clients/";

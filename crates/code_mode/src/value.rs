@@ -1,14 +1,13 @@
 //! What a tool answered, as a program gets it: its structured content; else the JSON or the text of its only text; else a list with
 //! a value for each block. A tool that failed throws, with its text.
 
+use orchestrator::{CallResult, text};
 use sandbox::{Kind, Thrown};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::thrown;
-use crate::call::CallResult;
-use crate::text;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
