@@ -12,6 +12,6 @@ pub mod logins;
 mod seal;
 pub mod server;
 pub mod sessions;
-pub mod tls;
 pub mod trust;
+mod web_client;
 pub mod words;

@@ -1,21 +1,22 @@
 //! Getting the keys of an issuer: from a file, from an address, or from where the issuer says that they are. It waits, so
-//! it runs on a thread of its own. Redirections are not followed: an issuer's address is where it is.
+//! it runs on a thread of its own.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use http::header::ACCEPT;
+use reqwest::Client;
 use serde::Deserialize;
-use ureq::Agent;
 
 use super::address::Address;
 use super::key_set::KeySet;
-use crate::tls;
+use crate::web_client::{self, Answer, Unread, WebClient};
 
 /// Everything that is fetched for one set of keys, together.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
 /// A key with its certificates has a few kilobytes.
-const ANSWER_BYTES_MAX: u64 = 512 * 1024;
+const ANSWER_BYTES_MAX: usize = 512 * 1024;
 
 #[derive(Debug, Clone)]
 pub(super) enum Source {
@@ -55,10 +56,10 @@ fn from_file(path: &Path) -> Result<KeySet, String> {
     let failed = |why: String| format!("`{}`: {why}", path.display());
     let mut text = Vec::new();
     let file = regular_file::open(path)
-        .and_then(|file| file.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut text));
+        .and_then(|file| file.take(ANSWER_BYTES_MAX as u64 + 1).read_to_end(&mut text));
     match file {
         Err(error) => Err(failed(error.to_string())),
-        Ok(count) if count as u64 > ANSWER_BYTES_MAX => {
+        Ok(count) if count > ANSWER_BYTES_MAX => {
             Err(failed(format!("it is larger than {ANSWER_BYTES_MAX} bytes")))
         }
         Ok(_) => KeySet::read(&text).map_err(failed),
@@ -104,37 +105,24 @@ fn get(address: &Address, deadline: Instant) -> Result<Vec<u8>, Failure> {
     if left.is_zero() {
         return Err(Failure::Silence(at(&"there was no time left to ask")));
     }
-    let answer = agent(address, left).get(address.as_str()).call();
-    let mut answer = answer.map_err(|error| Failure::Silence(at(&error)))?;
-    let status = answer.status().as_u16();
+    // Made for one request: they are minutes apart, and whoever trusts another certificate since is heeded.
+    let kind = web_client::Address {
+        is_secure: !address.is_plain(),
+        // One without TLS is on this machine.
+        is_local: address.is_plain(),
+    };
+    let get = |client: &Client| client.get(address.as_str()).header(ACCEPT, "application/json");
+    let answer = WebClient::new(kind).and_then(|client| client.call(get, left, ANSWER_BYTES_MAX));
+    let Answer { status, body } = answer.map_err(|error| Failure::Silence(at(&error)))?;
     if status != 200 {
         return Err(Failure::Answer(at(&format!("it answered with the status {status}"))));
     }
-    let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-    body.map_err(|error| match error {
-        ureq::Error::BodyExceedsLimit(_) => {
+    body.map_err(|unread| match unread {
+        Unread::TooLarge => {
             Failure::Answer(at(&format!("the answer is larger than {ANSWER_BYTES_MAX} bytes")))
         }
-        error => Failure::Silence(at(&error)),
+        Unread::Broken(why) => Failure::Silence(at(&why)),
     })
-}
-
-/// Made for one request: they are minutes apart, and whoever trusts another certificate since is heeded.
-fn agent(address: &Address, time: Duration) -> Agent {
-    let config = Agent::config_builder()
-        .timeout_global(Some(time))
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
-        .user_agent(concat!("workflowlookup/", env!("CARGO_PKG_VERSION")))
-        .accept("application/json");
-    let config = if address.is_plain() {
-        // It is on this machine, whatever the environment says about the way to others.
-        config.proxy(None)
-    } else {
-        config.https_only(true).tls_config(tls::config())
-    };
-    config.build().new_agent()
 }
 
 impl Failure {

@@ -5,17 +5,18 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use http::Uri;
+use http::header::CONTENT_TYPE;
+use reqwest::Client;
 use serde::Deserialize;
-use ureq::Agent;
 
-use crate::tls;
+use crate::web_client::{Address, Answer, WebClient};
 
 /// Where collectors take traces, below their address.
 const PATH: &str = "/v1/traces";
 /// How long a collector may take for one request.
 const SEND_TIME_MAX: Duration = Duration::from_secs(5);
 /// An answer says nothing, or how many spans were refused and why.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// What `--otlp` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,35 +58,31 @@ pub(super) enum Failure {
     ForGood(String),
 }
 
-/// A connection to a collector, kept between requests.
+/// A collector with a connection that is kept between requests.
 pub(super) struct Collector {
-    agent: Agent,
+    /// Or why there is none.
+    client: Result<WebClient, String>,
     url: String,
 }
 
 impl Collector {
     pub(super) fn new(endpoint: Endpoint) -> Self {
-        let config = Agent::config_builder()
-            .timeout_global(Some(SEND_TIME_MAX))
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .http_status_as_error(false)
-            .user_agent(concat!("workflowlookup/", env!("CARGO_PKG_VERSION")));
-        // On this machine, whatever the environment says about the way to others.
-        let config = if endpoint.is_here { config.proxy(None) } else { config };
-        let config = if endpoint.is_secure { config.tls_config(tls::config()) } else { config };
-        Self { agent: config.build().new_agent(), url: endpoint.url }
+        let Endpoint { url, is_secure, is_here } = endpoint;
+        Self { client: WebClient::new(Address { is_secure, is_local: is_here }), url }
     }
 
     /// How many of them were refused.
     pub(super) fn send(&self, body: &str) -> Result<u64, Failure> {
-        let request = self.agent.post(&self.url).content_type("application/json");
-        let mut answer = request.send(body).map_err(|error| Failure::ForNow(error.to_string()))?;
-        let status = answer.status().as_u16();
-        let text = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        let client = self.client.as_ref().map_err(|why| Failure::ForGood(why.clone()))?;
+        let post = |client: &Client| {
+            let post = client.post(&self.url).header(CONTENT_TYPE, "application/json");
+            post.body(body.to_owned())
+        };
+        let answer = client.call(post, SEND_TIME_MAX, ANSWER_BYTES_MAX);
+        let Answer { status, body } = answer.map_err(Failure::ForNow)?;
         let why = || format!("it answered with the status {status}");
         match status {
-            200..300 => Ok(text.map(|text| rejected(&text)).unwrap_or_default()),
+            200..300 => Ok(body.map(|text| rejected(&text)).unwrap_or_default()),
             429 | 502..=504 => Err(Failure::ForNow(why())),
             _ => Err(Failure::ForGood(why())),
         }
