@@ -378,4 +378,71 @@ mod tests {
         assert_eq!(listed(Right::Approve, 4), ("3 0 1 2".to_owned(), false));
         assert_eq!(listed(Right::Use, 2), ("0 1".to_owned(), true));
     }
+
+    fn principal(right: Right) -> Who {
+        Who::Principal { name: "anna".into(), right }
+    }
+
+    #[test]
+    fn caller_is_known_by_principal_and_scope() {
+        let who = |principal: Option<&str>, scope: Option<&str>| {
+            let (principal, scope) = (principal.map(Into::into), scope.map(Into::into));
+            Who::of(&Caller { principal, scope, ..Caller::default() })
+        };
+        assert_eq!(who(None, None), Some(Who::Local(None)));
+        assert_eq!(who(Some("anna"), None), Some(Who::Local(Some("anna".into()))));
+        for right in Right::ALL {
+            assert_eq!(who(Some("anna"), Some(right.name())), Some(principal(right)));
+            assert_eq!(who(None, Some(right.name())), None, "a right of nobody");
+        }
+        for odd in ["", "Use", "use ", "root", "use,admin"] {
+            assert_eq!(who(Some("anna"), Some(odd)), None, "{odd}");
+        }
+    }
+
+    /// A right is exactly one, and the local user has all of them.
+    #[test]
+    fn only_needed_right_lets_pass() {
+        let directory = tempfile::tempdir().unwrap();
+        let audit = Audit::choose(Some(&directory.path().join("audit.jsonl")));
+        let lines = || {
+            let text = std::fs::read_to_string(directory.path().join("audit.jsonl"));
+            text.unwrap_or_default().lines().count()
+        };
+        let mut refused = 0;
+        for needed in Right::ALL {
+            assert!(Who::Local(None).needs(needed, "a tool", &audit).is_ok());
+            assert!(Who::Local(Some("anna".into())).needs(needed, "a tool", &audit).is_ok());
+            for has in Right::ALL {
+                let passes = principal(has).needs(needed, "a tool", &audit);
+                assert_eq!(passes.is_ok(), has == needed, "{has} for {needed}");
+                refused += usize::from(passes.is_err());
+                assert_eq!(lines(), refused, "each refusal is in the audit log, and nothing else");
+            }
+        }
+        assert_eq!(refused, 6);
+    }
+
+    #[test]
+    fn owners_of_shared_sessions_take_turns() {
+        let owned = |id: usize, owner: &str| Meta {
+            owner: owner.to_owned(),
+            ..session(id, Status::Running)
+        };
+        let sessions =
+            vec![owned(0, "a"), owned(1, "a"), owned(2, "a"), owned(3, "b"), owned(4, "b")];
+        let ids: Vec<String> = take_turns(sessions).into_iter().map(|meta| meta.id).collect();
+        assert_eq!(ids, ["0", "3", "1", "4", "2"]);
+    }
+
+    #[test]
+    fn only_what_looks_like_an_id_is_kept() {
+        let longest = "x".repeat(store::limits::ID_BYTES_MAX);
+        for id in ["s-1", "01J:a_b.c", &longest] {
+            assert!(looks_like_an_id(id), "{id}");
+        }
+        for odd in ["", "a b", "ä", "a\nb", "../x", &format!("{longest}x")] {
+            assert!(!looks_like_an_id(odd), "{odd}");
+        }
+    }
 }

@@ -275,3 +275,179 @@ fn first_message(findings: &[Finding]) -> String {
         more => format!("{first} (and {more} more)"),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::fmt::Write as _;
+
+    use workflow::Code;
+
+    use super::*;
+
+    fn id() -> String {
+        "letter".to_owned()
+    }
+
+    fn finding(code: Code, message: &str, file: Option<&str>) -> Finding {
+        Finding { file: file.map(Into::into), ..Finding::on_file(code, message, "") }
+    }
+
+    fn over(open_sessions: u64, stored_bytes: u64, is_caller: bool) -> Refusal {
+        let usage = Usage { open_sessions, stored_bytes };
+        let quota = Quota { open_sessions: 2, stored_bytes: 100 };
+        Refusal::OverQuota { usage, quota, is_caller, retry_after: Duration::from_millis(1_500) }
+    }
+
+    fn of_engine(refusal: engine::Refusal) -> Refusal {
+        Refusal::engine("letter", refusal)
+    }
+
+    /// A session at a step, where the engine refused.
+    fn in_session(refusal: engine::Refusal) -> Refusal {
+        let at = Standing {
+            session: "s-1".to_owned(),
+            workflow: id(),
+            revision: 3,
+            step: Some("draft".to_owned()),
+            awaits: None,
+        };
+        Refusal::Session { why: Denied::Engine(refusal), at: Box::new(at) }
+    }
+
+    /// The code, the message and the advice of each.
+    #[test]
+    fn refusals_have_codes_and_advice() {
+        let step_not_found = |nearest: Option<&str>| engine::Refusal::StepNotFound {
+            step: "draf".to_owned(),
+            nearest: nearest.map(str::to_owned),
+            steps: Vec::new(),
+        };
+        let mut said = String::new();
+        for refusal in [
+            Refusal::WorkflowNotFound { id: id(), nearest: None },
+            Refusal::WorkflowNotFound { id: id(), nearest: Some("letters".to_owned()) },
+            Refusal::MalformedId { id: "../x".to_owned() },
+            Refusal::Right { needed: Right::Approve, has: None },
+            Refusal::Right { needed: Right::Use, has: Some(Right::Admin) },
+            over(2, 0, true),
+            over(2, 100, true),
+            over(0, 100, false),
+            Refusal::TokenNotFound { name: "ci".to_owned() },
+            Refusal::TokenExists { name: "ci".to_owned() },
+            Refusal::SessionNotFound { id: "s-1".to_owned() },
+            of_engine(step_not_found(None)),
+            of_engine(step_not_found(Some("draft"))),
+            of_engine(engine::Refusal::NotWaiting),
+            of_engine(engine::Refusal::TooLarge { what: "the output", limit: 10 }),
+            in_session(engine::Refusal::StrictGate),
+            in_session(engine::Refusal::WrongRevision { given: 2, current: 3 }),
+        ] {
+            let ErrorObject { code, message, .. } = refusal.to_object();
+            let hint = refusal.hint().unwrap_or_else(|| "no advice".to_owned());
+            writeln!(said, "{code} {message}: {refusal}\n    {hint}").unwrap();
+        }
+        insta::assert_snapshot!(said, @r#"
+        -32001 Workflow not found: no workflow has the id `letter`
+            `workflowlookup list` shows what there is
+        -32001 Workflow not found: no workflow has the id `letter`
+            did you mean `letters`?
+        -32602 Invalid params: `../x` cannot be the id of a workflow
+            `workflowlookup list` shows the ids
+        -32007 Security error: this needs a token with the right `approve`, and you have shown none
+            `workflowlookup token new NAME --right approve` makes one
+        -32007 Security error: this needs a token with the right `use`, and yours has `admin`
+            `workflowlookup token new NAME --right use` makes one
+        -32000 Quota exceeded: you have 2 open sessions, and may have 2
+            complete open sessions, or have old ones pruned, and try again
+        -32000 Quota exceeded: your sessions have 100 bytes, and may have 100
+            complete open sessions, or have old ones pruned, and try again
+        -32000 Quota exceeded: the owner of the session has stored as much as it may
+            complete open sessions, or have old ones pruned, and try again
+        -32602 Invalid params: there is no token `ci`
+            `workflowlookup token list` shows what there is
+        -32602 Invalid params: there is a token `ci` already
+            choose another name, or end it with `workflowlookup token revoke ci`
+        -32005 State error: there is no session `s-1`
+            `workflowlookup session list` shows what there is
+        -32003 Step not found: the workflow has no step `draf`
+            `workflowlookup show letter` shows its steps
+        -32003 Step not found: the workflow has no step `draf`
+            did you mean `draft`?
+        -32005 State error: no step of the session waits for a person
+            no advice
+        -32602 Invalid params: the output may have 10 bytes
+            no advice
+        -32007 Security error: only a decision with a token that may approve counts in this session
+            send `POST /sessions/ID/approve` or `/reject` to the server, with a token that was made with `--right approve`
+        -32005 State error: the session is at revision 3, not 2
+            session `s-1` is at revision 3, step `draft`
+        "#);
+    }
+
+    #[test]
+    fn refusals_have_particulars_for_machines() {
+        for (refusal, data) in [
+            (
+                Refusal::WorkflowNotFound { id: id(), nearest: None },
+                json!({"workflowId": "letter", "nearest": null}),
+            ),
+            (Refusal::SessionNotFound { id: id() }, json!({"sessionId": "letter"})),
+            (
+                Refusal::Right { needed: Right::Use, has: None },
+                json!({
+                    "details": "this needs a token with the right `use`, and you have shown none",
+                    "needed": "use", "right": null,
+                }),
+            ),
+            (
+                over(2, 0, true),
+                json!({"details": "you have 2 open sessions, and may have 2", "retryAfterMs": 1_500}),
+            ),
+            (
+                of_engine(engine::Refusal::WrongRevision { given: 2, current: 3 }),
+                json!({"revision": 2, "currentRevision": 3}),
+            ),
+            (
+                in_session(engine::Refusal::NotWaiting),
+                json!({
+                    "sessionId": "s-1", "workflowId": "letter", "currentRevision": 3, "currentStep": "draft",
+                    "isComplete": false, "isWaiting": false,
+                    "details": "no step of the session waits for a person",
+                }),
+            ),
+        ] {
+            assert_eq!(refusal.data(), data, "{refusal}");
+        }
+    }
+
+    /// What is about security or storage comes before what is wrong with the text.
+    #[test]
+    fn unusable_definition_is_refused_for_its_worst_finding() {
+        let security = Code::ALL.iter().copied().find(|code| code.is_security()).unwrap();
+        let storage = Code::ALL.iter().copied().find(|code| code.is_storage()).unwrap();
+        let is_plain = |code: &Code| !code.is_security() && !code.is_storage();
+        let is_error = |code: &Code| finding(*code, "", None).is_error();
+        let plain =
+            Code::ALL.iter().copied().find(|code| is_plain(code) && is_error(code)).unwrap();
+        let refused = |codes: &[Code]| {
+            let findings: Vec<Finding> = codes
+                .iter()
+                .enumerate()
+                .map(|(at, code)| finding(*code, &format!("no {at}"), Some("letter.json")))
+                .collect();
+            let refusal = Refusal::unusable("letter", &findings);
+            (refusal.code().0, refusal.to_string())
+        };
+        let said = |code: i32, message: &str| (code, format!("the {message}"));
+        assert_eq!(
+            refused(&[plain, storage, security]),
+            said(-32007, "workflow `letter` was refused: no 2")
+        );
+        assert_eq!(refused(&[plain, storage]), said(-32006, "file of workflow `letter` no 1"));
+        assert_eq!(
+            refused(&[plain, plain, plain]),
+            said(-32002, "workflow `letter` cannot be used: no 0 (and 2 more)")
+        );
+    }
+}

@@ -191,4 +191,45 @@ mod tests {
         thread.join().unwrap_err();
         assert!(MeasuringGuard::acquire(&quotas).is_some());
     }
+
+    fn usage(quotas: &Quotas, name: &str) -> Option<Usage> {
+        quotas.known().get(name).map(|known| known.usage)
+    }
+
+    #[test]
+    fn writes_count_only_for_known_principals() {
+        let quotas = Quotas::default();
+        let anna: Arc<str> = "anna".into();
+        quotas.add(&anna, Usage { open_sessions: 1, stored_bytes: 10 });
+        assert_eq!(usage(&quotas, "anna"), None, "the store is asked first");
+        let measured = Usage { open_sessions: 3, stored_bytes: 1_000 };
+        quotas.learn(Arc::clone(&anna), measured, Duration::ZERO);
+        quotas.add(&anna, Usage { open_sessions: 1, stored_bytes: 10 });
+        quotas.add("bert", Usage { open_sessions: 1, stored_bytes: 10 });
+        let expected = Usage { open_sessions: 4, stored_bytes: 1_010 + EVENT_BYTES };
+        assert_eq!(usage(&quotas, "anna"), Some(expected));
+        assert_eq!(usage(&quotas, "bert"), None);
+        // What the store says counts again from then on.
+        quotas.learn(anna, measured, Duration::ZERO);
+        assert_eq!(usage(&quotas, "anna"), Some(measured));
+    }
+
+    #[test]
+    fn quota_is_used_up_when_it_is_reached() {
+        let quota = Quota { open_sessions: 2, stored_bytes: 100 };
+        for (stored_bytes, is_over) in [(0, false), (99, false), (100, true), (u64::MAX, true)] {
+            let usage = Usage { open_sessions: 9, stored_bytes };
+            assert_eq!(has_too_much(&usage, &quota), is_over, "{stored_bytes}");
+        }
+    }
+
+    #[test]
+    fn first_quota_counts() {
+        let quotas = Quotas::default();
+        let [first, second] =
+            [1, 2].map(|open_sessions| Quota { open_sessions, ..Quota::default() });
+        quotas.set(first);
+        quotas.set(second);
+        assert_eq!(quotas.quota.get(), Some(&first));
+    }
 }
