@@ -35,7 +35,7 @@ pub(crate) fn variables_at<'a, 'b>(
     context: &'a Context,
     budget: &'b Budget,
 ) -> Result<Variables<'a, 'b>, Refusal> {
-    let mut variables = Variables::new(context, budget);
+    let mut variables = Variables::for_workflow(workflow, context, budget);
     // Most steps are in no loop, and a workflow may have thousands to look through.
     if loops.loops.is_empty() {
         return Ok(variables);

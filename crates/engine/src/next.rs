@@ -11,7 +11,7 @@ use serde::Serialize;
 use workflow::definition::{Confirmation, LoopStep, PlainStep, Step};
 use workflow::limits::LOOP_LEVELS_MAX;
 use workflow::template::fill;
-use workflow::{Condition, Context, DottedKeys, Variables, Workflow};
+use workflow::{Condition, Context, Variables, Workflow};
 
 use crate::decide::check_bytes;
 use crate::guidance::{Guidance, Opening, compose};
@@ -92,13 +92,6 @@ impl Keeper {
     pub(crate) fn decides_loop_gate_late(self) -> bool {
         matches!(self, Self::Session(rules) if !rules.decides_loop_gate_first())
     }
-
-    fn dotted_keys(self) -> DottedKeys {
-        match self {
-            Self::Session(rules) => rules.dotted_keys(),
-            Self::Agent => DottedKeys::default(),
-        }
-    }
 }
 
 /// The step that comes next, from where the loops stand.
@@ -115,7 +108,7 @@ pub(crate) fn find<'a, 'b>(
         workflow,
         completed,
         state,
-        variables: Variables::new(context, budget).with_dotted_keys(keeper.dotted_keys()),
+        variables: Variables::for_workflow(workflow, context, budget),
         running: Vec::new(),
         notes: Vec::new(),
         idle: 0,

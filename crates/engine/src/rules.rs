@@ -2,7 +2,6 @@
 //! path. A session keeps the number that it started with, so its log means the same to every later version.
 
 use serde::{Deserialize, Serialize};
-use workflow::DottedKeys;
 
 /// Recorded by `started`; absent there means 1. Each change of the path raises [`Rules::CURRENT`] and adds a predicate
 /// below.
@@ -29,11 +28,6 @@ impl Rules {
     /// of that step.
     pub(crate) fn decides_loop_gate_first(self) -> bool {
         self >= Self(2)
-    }
-
-    /// Since 2, a key of the context such as `file.name` does not hide the variable `file` of a loop.
-    pub(crate) fn dotted_keys(self) -> DottedKeys {
-        if self >= Self(2) { DottedKeys::Outside } else { DottedKeys::HideBindings }
     }
 }
 

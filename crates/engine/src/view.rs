@@ -170,7 +170,7 @@ pub fn title<'a>(
         let found = found.flatten().filter(|found| {
             is_current || found.running.iter().any(|running| *running.step.id == *step)
         });
-        let context = || Variables::new(&state.context, budget);
+        let context = || Variables::for_workflow(workflow, &state.context, budget);
         found.map_or_else(context, |found| found.variables)
     })
 }
@@ -186,7 +186,7 @@ pub fn finished_title<'a>(
 ) -> Cow<'a, str> {
     filled_title(workflow, state, step, outputs, || {
         let variables = variables_at(workflow, step, loops, &state.context, budget);
-        variables.unwrap_or_else(|_| Variables::new(&state.context, budget))
+        variables.unwrap_or_else(|_| Variables::for_workflow(workflow, &state.context, budget))
     })
 }
 

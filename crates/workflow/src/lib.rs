@@ -23,7 +23,7 @@ pub use definition::{Step, Workflow};
 pub use finding::{Code, Finding, Severity};
 pub use read::{Format, Reading, Scrutiny, read, read_trusted, too_large};
 pub use shape::schema_text;
-pub use variables::{Context, DottedKeys, Variables};
+pub use variables::{Context, Variables};
 
 /// The product's version, against which `minServerVersion` is held.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

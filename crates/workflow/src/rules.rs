@@ -20,6 +20,7 @@ mod gates;
 mod ids;
 mod limits;
 mod loop_nesting;
+mod loop_results;
 mod loops;
 mod outputs;
 mod reserved;
@@ -45,6 +46,7 @@ const RULES: &[Rule] = &[
     variables::check,
     comparisons::check,
     gates::check,
+    loop_results::check,
     templates::check,
     reserved::check,
     outputs::check,

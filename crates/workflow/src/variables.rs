@@ -25,11 +25,11 @@ pub struct Variables<'a, 'b> {
 
 /// Whether a key of the context with a dot, such as `file.name`, hides the variable of a loop, such as `file`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DottedKeys {
+enum DottedKeys {
     #[default]
-    Outside,
-    /// As in sessions that started before such keys were kept out of loops.
     HideBindings,
+    /// In workflows that declare their variables.
+    Outside,
 }
 
 impl<'a, 'b> Variables<'a, 'b> {
@@ -38,9 +38,13 @@ impl<'a, 'b> Variables<'a, 'b> {
         Self { context, bound: Vec::new(), dotted_keys, outputs: None, budget }
     }
 
-    pub fn with_dotted_keys(mut self, dotted_keys: DottedKeys) -> Self {
-        self.dotted_keys = dotted_keys;
-        self
+    /// The variables of a workflow. If it declares them, no dotted key of the context hides what a loop binds.
+    pub fn for_workflow(workflow: &Workflow, context: &'a Context, budget: &'b Budget) -> Self {
+        let dotted_keys = match workflow.variables.is_empty() {
+            true => DottedKeys::HideBindings,
+            false => DottedKeys::Outside,
+        };
+        Self { dotted_keys, ..Self::new(context, budget) }
     }
 
     /// Adds the outputs of earlier steps, which templates can refer to.
@@ -83,8 +87,7 @@ impl<'a, 'b> Variables<'a, 'b> {
     }
 
     /// The value of `name`: the exact key first, then a dotted path. A path goes through objects by
-    /// key and lists by index, and may end in `length` for a list or a text. What is inside the
-    /// variable of a loop is not looked for in the context.
+    /// key and lists by index, and may end in `length` for a list or a text.
     pub fn get(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Exhausted> {
         self.budget.spend_scan(name.len() + self.bound.len())?;
         let path = name.split_once('.');
@@ -253,17 +256,26 @@ mod tests {
     }
 
     #[test]
-    fn dotted_key_does_not_reach_into_a_binding() {
+    fn dotted_key_hides_a_binding_only_without_declarations() {
         let context = context(json!({"file.risky": false, "file": {"risky": false}, "a.b": 1}));
         let budget = Budget::for_call();
-        let mut variables = Variables::new(&context, &budget);
-        assert_eq!(variables.get("file.risky").unwrap().as_deref(), Some(&json!(false)));
-        variables.bind("file", json!({"risky": true}));
-        assert_eq!(variables.get("file.risky").unwrap().as_deref(), Some(&json!(true)));
-        assert_eq!(variables.get("file.name"), Ok(None));
-        assert_eq!(variables.get("a.b").unwrap().as_deref(), Some(&json!(1)));
-        let before = variables.with_dotted_keys(DottedKeys::HideBindings);
-        assert_eq!(before.get("file.risky").unwrap().as_deref(), Some(&json!(false)));
+        let workflow = |variables: Value| -> Workflow {
+            let steps = json!([{"id": "one", "title": "One", "prompt": "One"}]);
+            let definition = json!({
+                "id": "one.two", "name": "N", "description": "D", "version": "1.0.0",
+                "variables": variables, "steps": steps,
+            });
+            serde_json::from_value(definition).unwrap()
+        };
+        let risky = |workflow: &Workflow| {
+            let mut variables = Variables::for_workflow(workflow, &context, &budget);
+            assert_eq!(variables.get("file.risky").unwrap().as_deref(), Some(&json!(false)));
+            variables.bind("file", json!({"risky": true}));
+            assert_eq!(variables.get("a.b").unwrap().as_deref(), Some(&json!(1)));
+            variables.get("file.risky").unwrap().map(Cow::into_owned)
+        };
+        assert_eq!(risky(&workflow(json!({}))), Some(json!(false)));
+        assert_eq!(risky(&workflow(json!({"ok": {"type": "boolean"}}))), Some(json!(true)));
     }
 
     #[test]

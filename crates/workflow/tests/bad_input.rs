@@ -601,3 +601,36 @@ fn thousands_of_large_patterns() {
     // What looks around is another program, in which a class is one instruction.
     assert_eq!(codes(&read(r"(?<=x)\p{L}{900}")), [""; 0]);
 }
+
+/// Loops with gates that share one body: each is compared with all before it, within one budget.
+#[test]
+fn gates_of_many_loops_are_checked_within_a_budget() {
+    let shared = |count: usize| {
+        let plain = |id: String| json!({"id": id, "title": "T", "prompt": "P"});
+        let count_once = json!({"type": "for", "count": 1, "maxIterations": 1});
+        let mut body: Vec<Value> =
+            (0..count).map(|number| plain(format!("step-{number}"))).collect();
+        body.push(json!({
+            "id": "gate", "title": "T", "prompt": "P", "reports": ["ok"], "requireConfirmation": true,
+        }));
+        let until = json!({"type": "until", "condition": {"var": "ok"}, "maxIterations": 2});
+        let mut steps: Vec<Value> = (0..count)
+            .map(|number| {
+                let id = format!("loop-{number}");
+                json!({"id": id, "type": "loop", "title": "T", "loop": until, "body": "shared"})
+            })
+            .collect();
+        steps.push(json!({
+            "id": "shared", "type": "loop", "title": "T", "loop": count_once, "body": body,
+        }));
+        let definition = json!({
+            "id": "many.loops", "name": "N", "description": "D", "version": "1.0.0",
+            "variables": {"ok": {"type": "boolean"}}, "steps": steps,
+        });
+        let reading = read(definition.to_string().as_bytes(), Format::Json, Scrutiny::Compile);
+        let unchecked = |finding: &Finding| finding.message.contains("cannot be checked");
+        reading.findings.iter().any(unchecked)
+    };
+    assert!(!shared(100));
+    assert!(shared(600));
+}

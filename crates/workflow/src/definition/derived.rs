@@ -1,6 +1,6 @@
 //! What is derived from a workflow on first use, and kept beside it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::{Step, Workflow};
@@ -13,6 +13,8 @@ pub(crate) struct Derived {
     reports: OnceLock<DerivedReports>,
     refers_to_outputs: OnceLock<bool>,
     plain_ids: OnceLock<HashSet<Box<str>>>,
+    top_level: OnceLock<HashMap<Box<str>, usize>>,
+    named_bodies: OnceLock<HashSet<Box<str>>>,
 }
 
 impl PartialEq for Derived {
@@ -47,6 +49,28 @@ impl Workflow {
             Step::Loop(step) => visit(&step.title),
         });
         refers
+    }
+
+    /// The place of a top-level step in the list of steps.
+    pub(crate) fn top_level(&self, id: &str) -> Option<usize> {
+        let places = self.derived.top_level.get_or_init(|| {
+            let mut places = HashMap::new();
+            for (index, step) in self.steps.iter().enumerate() {
+                places.entry(step.id().into()).or_insert(index);
+            }
+            places
+        });
+        places.get(id).copied()
+    }
+
+    /// Whether a top-level step is the body of a loop: it runs only there.
+    pub(crate) fn is_named_body(&self, id: &str) -> bool {
+        let named = self.derived.named_bodies.get_or_init(|| {
+            let mut named = HashSet::new();
+            self.each_step(&mut |step| named.extend(step.named_body().map(Into::into)));
+            named
+        });
+        named.contains(id)
     }
 
     /// Whether a step with this id has outputs: it is not a loop.

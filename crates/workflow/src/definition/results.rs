@@ -6,13 +6,16 @@ use budget::{Budget, Exhausted};
 
 use super::{Body, LoopKind, LoopStep, Step, Workflow};
 
+/// What visiting a step costs: its id is looked up in a set.
+const VISIT_STEPS: u64 = 10;
+
 impl Workflow {
     /// The steps of a loop's body, wherever they are written.
     pub fn body<'a>(&'a self, step: &'a LoopStep) -> &'a [Step] {
         match &step.body {
             Body::Steps(steps) => steps,
             Body::Named(id) => {
-                let named = self.steps.iter().find(|step| step.id() == &**id);
+                let named = self.top_level(id).map(|index| &self.steps[index]);
                 named.map(std::slice::from_ref).unwrap_or_default()
             }
         }
@@ -21,17 +24,10 @@ impl Workflow {
     /// Every step that runs inside these, and they themselves, each once: loops can share a body, and the
     /// ways down to it can be too many to go.
     pub fn each_inside<'a>(&'a self, steps: &'a [Step], visit: &mut dyn FnMut(&'a Step)) {
-        let mut seen = HashSet::new();
-        let mut open: Vec<&[Step]> = vec![steps];
-        while let Some(steps) = open.pop() {
-            for step in steps {
-                if seen.insert(step.id()) {
-                    visit(step);
-                    if let Step::Loop(inner) = step {
-                        open.push(self.body(inner));
-                    }
-                }
-            }
+        let mut walk = Walk::default();
+        walk.open.push(steps);
+        while let Some(step) = walk.next(self) {
+            visit(step);
         }
     }
 
@@ -51,38 +47,62 @@ impl Workflow {
         if self.variables.is_empty() {
             return Ok(Vec::new());
         }
-        let (mut inside, mut visited) = (HashSet::new(), 0);
-        self.each_inside(self.body(step), &mut |step| {
-            visited += 1;
-            inside.extend(reports(step));
-        });
-        if inside.is_empty() {
-            return Ok(Vec::new());
-        }
-        let list = enclosing.map_or(&*self.steps, |enclosing| self.body(enclosing));
-        let before = list.iter().position(|sibling| sibling.id() == &*step.id).unwrap_or_default();
-        let mut named = HashSet::new();
-        if enclosing.is_none() {
-            self.each_step(&mut |step| {
-                visited += 1;
-                named.extend(step.named_body());
-            });
-        }
-        for sibling in list[..before].iter().filter(|sibling| !named.contains(sibling.id())) {
-            self.each_inside(std::slice::from_ref(sibling), &mut |step| {
-                visited += 1;
-                reports(step).for_each(|name| _ = inside.remove(name));
-            });
-        }
-        budget.spend(visited)?;
-        let mut results = Vec::new();
+        let (mut heads, mut inside) = (HashSet::new(), Vec::new());
         condition.each_variable(&mut |name| {
-            let head = name.split('.').next().unwrap_or(name);
-            if inside.remove(head) {
-                results.push(head);
-            }
+            heads.insert(name.split('.').next().unwrap_or(name));
         });
-        Ok(results)
+        let mut walk = Walk::default();
+        walk.open.push(self.body(step));
+        while !heads.is_empty()
+            && let Some(step) = walk.next(self)
+        {
+            budget.spend(VISIT_STEPS)?;
+            inside.extend(reports(step).filter(|name| heads.remove(name)));
+        }
+        let list = match enclosing {
+            Some(enclosing) => self.body(enclosing),
+            // It is all that another loop repeats.
+            None if self.is_named_body(&step.id) => &[],
+            None => &*self.steps,
+        };
+        let mut walk = Walk::default();
+        for sibling in list.iter().take_while(|sibling| sibling.id() != &*step.id) {
+            // At the top level there are also steps that only run inside loops.
+            if inside.is_empty() || (enclosing.is_none() && self.is_named_body(sibling.id())) {
+                continue;
+            }
+            walk.open.push(std::slice::from_ref(sibling));
+            while let Some(step) = walk.next(self) {
+                budget.spend(VISIT_STEPS)?;
+                for name in reports(step) {
+                    inside.retain(|result| *result != name);
+                }
+            }
+        }
+        Ok(inside)
+    }
+}
+
+/// Steps that are still to be visited, and those that were.
+#[derive(Default)]
+struct Walk<'a> {
+    open: Vec<&'a [Step]>,
+    seen: HashSet<&'a str>,
+}
+
+impl<'a> Walk<'a> {
+    fn next(&mut self, workflow: &'a Workflow) -> Option<&'a Step> {
+        while let Some(steps) = self.open.pop() {
+            let Some((step, rest)) = steps.split_first() else { continue };
+            self.open.push(rest);
+            if self.seen.insert(step.id()) {
+                if let Step::Loop(inner) = step {
+                    self.open.push(workflow.body(inner));
+                }
+                return Some(step);
+            }
+        }
+        None
     }
 }
 

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use budget::Budget;
 use serde_json::{Number, Value};
 
 use super::variables::{Use, each_use};
@@ -14,10 +15,12 @@ use crate::finding::Code;
 use crate::nearest::nearest;
 use crate::pointer::Pointer;
 use crate::tree::At;
-use crate::variables::compare;
+use crate::variables::{compare, equal};
 
 /// Comparisons with a variable of more values are not looked at: each is compared with each.
 const VALUES_MAX: usize = 1_000;
+/// What comparing two of them may take.
+const EQUAL_STEPS_MAX: u64 = 10_000;
 
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
     let domains = workflow.variables.iter();
@@ -67,7 +70,9 @@ impl Domain {
                 let schema = declaration.schema.as_ref()?.value();
                 match enumerated(&schema) {
                     Some(values) => (values, Kind::Schema),
-                    None if schema.get("type")? == "array" => {
+                    None if schema.get("type")? == "array"
+                        && schema.get("prefixItems").is_none() =>
+                    {
                         (enumerated(schema.get("items")?)?, Kind::Items)
                     }
                     None => return None,
@@ -118,7 +123,7 @@ impl Domain {
     fn can_contain(&self, part: &Value) -> Option<bool> {
         let has = |value: &Value| match (value, part) {
             (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
-            (Value::Array(items), part) => items.contains(part),
+            (Value::Array(items), part) => items.iter().any(|item| is_same(item, part)),
             _ => false,
         };
         match self.kind {
@@ -157,6 +162,11 @@ impl Domain {
         let (_, near) = distances.min_by(|(left, _), (right, _)| left.total_cmp(right))?;
         Some(format!("the nearest value is {near}"))
     }
+}
+
+/// Whether two values are equal to a condition: 1 is 1.0. Where that takes too long to tell, they may be.
+fn is_same(left: &Value, right: &Value) -> bool {
+    equal(left, right, &Budget::with_steps(EQUAL_STEPS_MAX)).unwrap_or(true)
 }
 
 /// The values that a schema lists. Beside a reference, old drafts do not look at them.

@@ -21,6 +21,9 @@ use crate::tree::At;
 /// How many bodies by name are followed: loops that share bodies could multiply without bound.
 pub(crate) const NAMED_BODIES_MAX: usize = 1_000;
 
+/// What it may take to find the results of all loops that have a gate.
+const RESULT_STEPS_MAX: u64 = 2_000_000;
+
 pub(super) fn check(workflow: &Workflow, report: &mut Report) {
     let mut is_asking = false;
     workflow.each_step(&mut |step| is_asking |= asks(step));
@@ -40,6 +43,7 @@ pub(super) fn check(workflow: &Workflow, report: &mut Report) {
         known: Guarantees::default(),
         bound: Vec::new(),
         enclosing: Vec::new(),
+        budget: Budget::with_steps(RESULT_STEPS_MAX),
         named_left: NAMED_BODIES_MAX,
         told: HashSet::new(),
     };
@@ -95,6 +99,8 @@ struct Walk<'w, 'r> {
     bound: Vec<(&'w str, Option<&'w str>)>,
     /// The loops around, outermost first.
     enclosing: Vec<&'w LoopStep>,
+    /// Of looking for the results of all loops.
+    budget: Budget,
     named_left: usize,
     /// The places and variables that are reported already: a body can run in several loops.
     told: HashSet<(String, &'w str)>,
@@ -165,7 +171,7 @@ impl<'w> Walk<'w, '_> {
         match &outer.r#loop.kind {
             LoopKind::While { condition } => {
                 let at = settings.key("condition");
-                let results = self.results(outer);
+                let results = self.results(outer, &at);
                 // Without its results it may end before its first iteration.
                 self.require_start(step, &results, &at, |name| without(condition, name).can_fail());
                 let is_result = |name: &str| results.contains(&head(name));
@@ -174,7 +180,7 @@ impl<'w> Walk<'w, '_> {
             // It runs if its condition does not hold, so usually also if a variable is missing.
             LoopKind::Until { condition } => {
                 let at = settings.key("condition");
-                let results = self.results(outer);
+                let results = self.results(outer, &at);
                 let may_end = |name: &str| without(condition, name).can_hold();
                 self.require_start(step, &results, &at, may_end);
                 let mut names = paths(condition);
@@ -194,11 +200,18 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// The variables that a loop with declared variables begins without.
-    fn results(&self, outer: &'w LoopStep) -> Vec<&'w str> {
+    fn results(&mut self, outer: &'w LoopStep, at: &Pointer<'_>) -> Vec<&'w str> {
         let enclosing = self.enclosing.last().copied();
-        // What cannot be found out here cannot be run either.
-        let results = self.workflow.loop_results(outer, enclosing, &Budget::for_call());
-        results.unwrap_or_default()
+        let results = self.workflow.loop_results(outer, enclosing, &self.budget);
+        results.unwrap_or_else(|_| {
+            let message = format!(
+                "the gate of `{}` cannot be checked: too many loops share too many steps",
+                outer.id
+            );
+            let hint = "split the workflow".to_owned();
+            self.add(Code::GateMayVanish, &outer.id, at, message, hint);
+            Vec::new()
+        })
     }
 
     /// Requires that a loop has an iteration although it begins without its results.
@@ -311,10 +324,17 @@ impl<'w> Walk<'w, '_> {
         let message = format!(
             "the gate of `{id}` may disappear: the declaration of `{variable}` does not require `{path}`"
         );
-        let hint = format!(
-            "declare `{variable}` by a `schema` that has `{rest}` in `required`{}",
-            if is_item { " of its `items`" } else { "" }
-        );
+        let is_place = rest.split('.').any(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+        let hint = match (is_place, is_item) {
+            (true, _) => "report what the gate needs as a variable, instead of a place in a list",
+            (false, true) => {
+                "declare the list by a `schema` whose `items` have the path in `required`"
+            }
+            (false, false) => {
+                "declare it by a `schema` that has every part of the path in `required`"
+            }
+        };
+        let hint = hint.to_owned();
         self.add(Code::GateMayVanish, path, at, message, hint);
     }
 
