@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Event, ImportOrigin, State, Submission};
+use engine::{Event, ImportOrigin, LoopState, State, Submission};
 
 use workflow::{Format, read_trusted};
 
@@ -22,15 +22,17 @@ const IMPORTS_MAX: usize = 8;
 pub(super) const ELSEWHERE: &str = "replayed, it does not stand where its head says";
 
 /// A step that is done, and what it produced.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     pub step: String,
     pub output: String,
     pub time: u64,
+    /// Where the loops stood when it was done.
+    pub loops: LoopState,
 }
 
 /// The last finished steps, in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
     pub steps: Vec<Finished>,
     /// There were more before them.
@@ -240,16 +242,18 @@ impl Sessions {
                 for stored in page {
                     looked_at += 1;
                     let time = stored.time;
-                    let mut finish = |submission: Submission, time| {
+                    let mut finish = |submission: Submission, time, loops| {
                         let Submission { step, output, .. } = submission;
-                        summary.steps.push(Finished { step, output, time });
+                        summary.steps.push(Finished { step, output, time, loops });
                     };
                     match read_decisive(&stored)? {
-                        Event::Accepted { submission, .. } => finish(submission, time),
-                        Event::Approved { .. } => confirmed = Some(time),
+                        Event::Accepted { submission, place } => {
+                            finish(submission, time, place.loops);
+                        }
+                        Event::Approved { place, .. } => confirmed = Some((time, place.loops)),
                         Event::Submitted { submission } => {
-                            if let Some(time) = confirmed.take() {
-                                finish(submission, time);
+                            if let Some((time, loops)) = confirmed.take() {
+                                finish(submission, time, loops);
                             }
                         }
                         Event::Rewound { version, .. } => {

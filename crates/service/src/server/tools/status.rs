@@ -23,7 +23,6 @@ use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
 
-mod iterations;
 
 pub(super) const TOOL: Tool =
     Tool { role: Role::Anyone, waits_for_store: true, ..Tool::new("workflow_status", about, call) };
@@ -208,7 +207,6 @@ impl<'a> Memory<'a> {
         let refused = |error| refusal(&session.id, error);
         let Summary { steps, is_cut } =
             open.sessions.summary(session, STEPS_MAX).map_err(refused)?;
-        let loops = iterations::loops_at(open, session, &steps, budget)?;
         let outputs = open.sessions.outputs(session);
         let title = |step: &str, loops: &LoopState| {
             let Session { workflow, state, .. } = session;
@@ -217,9 +215,8 @@ impl<'a> Memory<'a> {
         };
         let finished: Vec<_> = steps
             .into_iter()
-            .zip(&loops)
-            .map(|(done, loops)| Finished {
-                title: title(&done.step, loops),
+            .map(|done| Finished {
+                title: title(&done.step, &done.loops),
                 output: cut(done.output.trim(), OUTPUT_BYTES_MAX).into_owned(),
                 is_cut: done.output.trim().len() > OUTPUT_BYTES_MAX,
                 time: time_text(done.time),
