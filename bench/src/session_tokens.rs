@@ -42,6 +42,8 @@ struct Cost {
     content: usize,
     structured: usize,
     rejected: usize,
+    /// Where a person has to decide, the result also says how.
+    waiting: usize,
 }
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
@@ -59,10 +61,9 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
         costs.insert(id.clone(), walk.cost(id, outputs));
     }
     agent.server.end();
-    for (id, Cost { steps, content, structured, rejected }) in &costs {
-        details
-            .session_tokens
-            .push(format!("| {id} | {steps} | {content} | {structured} | {rejected} |"));
+    for (id, Cost { steps, content, structured, rejected, waiting }) in &costs {
+        let line = format!("| {id} | {steps} | {content} | {structured} | {rejected} | {waiting} |");
+        details.session_tokens.push(line);
     }
     let most = |of: fn(&Cost) -> usize| costs.values().map(of).max().unwrap_or_default() as f64;
     let row = |what, figure, limit| Row {
@@ -83,6 +84,11 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
             "A rejected submission beyond its issues, the larger of both, the largest",
             most(|cost| cost.rejected),
             200.0,
+        ),
+        row(
+            "A result that waits for a person and says how they decide, the larger of both, the largest",
+            most(|cost| cost.waiting),
+            280.0,
         ),
     ]
 }
@@ -107,16 +113,19 @@ impl Walk<'_> {
             let structured = &result["structuredContent"];
             let (session, revision) =
                 (structured["sessionId"].clone(), structured["revision"].clone());
+            let (content, own) = self.beyond(&result, &texts, &values);
             if structured["status"] == "complete" {
+                cost.content = cost.content.max(content);
+                cost.structured = cost.structured.max(own);
                 return cost;
             }
             if structured["status"] == "waiting" {
+                cost.waiting = cost.waiting.max(content).max(own);
                 self.approve(&structured["waiting"]["version"], &session);
                 let call = json!({"name": "workflow_status", "arguments": {"sessionId": session}});
                 result = self.agent.ask("tools/call", &call);
                 continue;
             }
-            let (content, own) = self.beyond(&result, &texts, &values);
             cost.steps += 1;
             // A status also repeats what was done before.
             if structured["finished"].is_null() {
