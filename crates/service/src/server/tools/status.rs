@@ -23,7 +23,6 @@ use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
 
-
 pub(super) const TOOL: Tool =
     Tool { role: Role::Anyone, waits_for_store: true, ..Tool::new("workflow_status", about, call) };
 
