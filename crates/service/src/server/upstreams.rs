@@ -32,7 +32,7 @@ use tool_schema::arguments::Checker;
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;
 use beginning::Beginning;
-pub(crate) use call::{NAME as CALL, Request};
+pub(crate) use call::{NAME as CALL, Request, Target, Work};
 pub use code::{Code, ProgramsWaiting};
 use following::{Followed, Knows};
 use parked::Parked;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::tool::CALL_BYTES_MAX;
 use super::{Carried, LogDetails, Tool, ToolCall, bounded, server_schema};
 use crate::error::Refusal;
-use crate::server::upstreams::{CALL, Request};
+use crate::server::upstreams::{CALL, Request, Target, Work};
 
 pub(super) const TOOL: Tool = Tool {
     arguments_bytes_max: Some(CALL_BYTES_MAX),
@@ -49,14 +49,12 @@ fn about() -> About {
 
 fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
     let Arguments { server, tool, arguments } = call.arguments()?;
+    let target = Target { server, tool, arguments: arguments.unwrap_or_default() };
     let ToolCall { app, upstreams, raw, caller, who, .. } = call;
     let request = Request {
         app: app.clone(),
         name: TOOL.name,
-        program: None,
-        server,
-        tool,
-        arguments: arguments.unwrap_or_default(),
+        work: Work::Call(target),
         raw: raw.to_owned(),
         caller,
         who,

@@ -16,7 +16,7 @@ use super::tool::CALL_BYTES_MAX;
 use super::{Carried, Tool, ToolCall, bad, bounded};
 use crate::error::Refusal;
 use crate::server::upstreams::code::Ready;
-use crate::server::upstreams::{Request, Upstreams, refused};
+use crate::server::upstreams::{Request, Upstreams, Work, refused};
 
 pub(super) const TOOL: Tool = Tool {
     arguments_bytes_max: Some(CALL_BYTES_MAX),
@@ -90,14 +90,11 @@ fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
         Ok(ready) => ready,
         Err(outcome) => return Ok(outcome.into()),
     };
+    let arguments = serde_json::from_str(raw.get()).unwrap_or_default();
     let request = Request {
         app: app.clone(),
         name: TOOL.name,
-        program: Some(Box::new(ready)),
-        server: TOOL.name.to_owned(),
-        tool: String::new(),
-        // The whole of it is what a question belongs to.
-        arguments: serde_json::from_str(raw.get()).unwrap_or_default(),
+        work: Work::Program { ready: Box::new(ready), arguments },
         raw: raw.to_owned(),
         caller,
         who,

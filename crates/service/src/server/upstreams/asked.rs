@@ -42,7 +42,8 @@ pub(super) enum Asked {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) server: &'a str,
-    pub(super) tool: &'a str,
+    /// None for a program.
+    pub(super) tool: Option<&'a str>,
     pub(super) arguments: &'a Map<String, Value>,
     pub(super) principal: Option<&'a str>,
 }
@@ -50,7 +51,7 @@ pub(super) struct About<'a> {
 impl About<'_> {
     fn digest(&self) -> String {
         // Objects are sorted by name, so that the same arguments are always the same text.
-        let whole = serde_json::json!([self.server, self.tool, self.arguments]);
+        let whole = serde_json::json!([self.server, self.tool.unwrap_or_default(), self.arguments]);
         hex(&Sha256::digest(whole.to_string().as_bytes()))
     }
 }
@@ -162,7 +163,7 @@ mod tests {
         let other = json!({"b": 2}).as_object().unwrap().clone();
         let about = About {
             server: "files",
-            tool: "remove",
+            tool: Some("remove"),
             arguments: &arguments,
             principal: Some("ann"),
         };
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(seal.open(&state, about, 1_001 + CONFIRMATION_MS), None, "too old");
         for about in [
             About { server: "file", ..about },
-            About { tool: "removed", ..about },
+            About { tool: Some("removed"), ..about },
             About { arguments: &other, ..about },
             About { principal: Some("bob"), ..about },
             About { principal: None, ..about },
@@ -194,7 +195,7 @@ mod tests {
     fn a_question_belongs_to_one_process() {
         let (seal, another) = (Seal::new([1; 32]), Seal::new([1; 32]));
         let arguments = Map::new();
-        let about = About { server: "a", tool: "b", arguments: &arguments, principal: None };
+        let about = About { server: "a", tool: Some("b"), arguments: &arguments, principal: None };
         let asked = Asked::Question { id: "x".to_owned(), is_ours: true };
         let state = seal.close(&asked, about, 0).unwrap();
         assert_eq!(seal.open(&state, about, 1), Some(asked));

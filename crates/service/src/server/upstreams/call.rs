@@ -50,35 +50,66 @@ pub(crate) struct Request {
     pub(crate) app: App,
     /// The tool of ours that it is.
     pub(crate) name: &'static str,
-    /// The program that it is about, where it is not about one call.
-    pub(crate) program: Option<Box<Ready>>,
-    pub(crate) server: String,
-    pub(crate) tool: String,
-    pub(crate) arguments: Map<String, Value>,
+    pub(crate) work: Work,
     /// The whole of it, to be made again.
     pub(crate) raw: Box<RawValue>,
     pub(crate) caller: Caller,
     pub(crate) who: Who,
 }
 
+/// What a request runs.
+pub(crate) enum Work {
+    /// One call of an upstream's tool.
+    Call(Target),
+    /// A program. A question of it belongs to all of the request's arguments.
+    Program { ready: Box<Ready>, arguments: Map<String, Value> },
+}
+
+/// An upstream's tool, and the arguments for it.
+pub(crate) struct Target {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Map<String, Value>,
+}
+
 impl Request {
     fn about(&self) -> About<'_> {
-        About {
-            server: &self.server,
-            tool: &self.tool,
-            arguments: &self.arguments,
-            principal: self.caller.principal.as_deref(),
+        let (tool, arguments) = match &self.work {
+            Work::Call(target) => (Some(target.tool.as_str()), &target.arguments),
+            Work::Program { arguments, .. } => (None, arguments),
+        };
+        let principal = self.caller.principal.as_deref();
+        About { server: self.server(), tool, arguments, principal }
+    }
+
+    /// What messages name: the server, or the tool of ours that runs a program.
+    fn server(&self) -> &str {
+        match &self.work {
+            Work::Call(target) => &target.server,
+            Work::Program { .. } => self.name,
+        }
+    }
+
+    /// The upstream's tool; empty for a program, which is not confirmed as a whole.
+    fn tool(&self) -> &str {
+        self.target().map_or("", |target| &target.tool)
+    }
+
+    fn target(&self) -> Option<&Target> {
+        match &self.work {
+            Work::Call(target) => Some(target),
+            Work::Program { .. } => None,
         }
     }
 
     /// For the audit log: never with arguments.
     fn line(&self) -> Line<'_> {
-        let is_call = self.program.is_none();
+        let target = self.target();
         Line {
             wanted: Some(self.name),
             right: self.who.right(),
-            server: Some(self.server.as_str()).filter(|_| is_call),
-            tool: Some(self.tool.as_str()).filter(|_| is_call),
+            server: target.map(|target| target.server.as_str()),
+            tool: target.map(|target| target.tool.as_str()),
             ..Line::default()
         }
     }
@@ -220,14 +251,14 @@ impl Upstreams {
                 }
                 match is_confirmed {
                     true => self.start(request, Consent::Given),
-                    false => Err(Box::new(not_confirmed(&request.server, &request.tool, given))),
+                    false => Err(Box::new(not_confirmed(request.server(), request.tool(), given))),
                 }
             }
             Some(Asked::Question { id, is_ours: true }) => {
                 self.answered(request, &id, answer(given), answers.can_be_repeated)
             }
             Some(Asked::Question { is_ours: false, .. }) => {
-                Err(Box::new(elsewhere(&request.server)))
+                Err(Box::new(elsewhere(request.server())))
             }
         }
     }
@@ -241,7 +272,7 @@ impl Upstreams {
         can_be_repeated: bool,
     ) -> Result<Conversation, Box<Outcome>> {
         let form = self.parked.form(id);
-        let server = form.as_ref().map_or(&request.server, |form| &form.server);
+        let server = form.as_ref().map_or(request.server(), |form| form.server.as_str());
         let misfit = form.as_ref().and_then(|form| self.misfit(form, &answer));
         if let Some(misfit) = misfit.as_ref().filter(|_| can_be_repeated) {
             let why = format!(
@@ -290,15 +321,16 @@ impl Upstreams {
         request: &Request,
         consent: Consent,
     ) -> Result<Conversation, Box<Outcome>> {
-        if let Some(program) = &request.program {
-            return self.start_program(request, program);
-        }
+        let Target { server, tool, arguments } = match &request.work {
+            Work::Call(target) => target,
+            Work::Program { ready, .. } => return self.start_program(request, ready),
+        };
         let orchestrator = self.orchestrator().map_err(|error| {
             tracing::error!("nothing can speak with upstreams: {error}");
             Outcome::Fault
         })?;
         let orchestrator = orchestrator.clone();
-        let Request { server, tool, arguments, caller, .. } = request;
+        let caller = &request.caller;
         let (tell, over, said) = queue().ok_or(Outcome::Fault)?;
         let (step, steps) = channel(STEPS_MAX);
         let cancelled = CancellationToken::new();
@@ -395,7 +427,7 @@ fn over(
     called: Result<CallResult, Error>,
 ) -> Outcome {
     match called {
-        Ok(called) => result::outcome(&request.server, called),
+        Ok(called) => result::outcome(request.server(), called),
         Err(error) => {
             if let Some(reason) = why_refused(&error) {
                 request.note_refused(reason);
@@ -426,11 +458,11 @@ fn confirm(upstreams: &Arc<Upstreams>, request: &Request, form: Form) -> Outcome
     let Some(state) = upstreams.seal().close(&asked, request.about(), now()) else {
         return Outcome::Fault;
     };
-    let message = match shown::confirmation(&form.message, &request.arguments) {
+    let message = match shown::confirmation(&form.message, request.about().arguments) {
         Ok(message) => message,
         Err(count) => {
             request.note_refused("too much to be shown to who would have to confirm it");
-            return not_shown(&request.server, &request.tool, count);
+            return not_shown(request.server(), request.tool(), count);
         }
     };
     let schema = json!({"type": "object", "properties": {}});
