@@ -1,5 +1,6 @@
 //! What a session costs an agent's context beyond the authors' texts: the results of `workflow_start` and
-//! `workflow_advance`, at every step of every bundled workflow, walked with honest outputs.
+//! `workflow_advance`, at every step of every bundled workflow, walked with honest outputs. The tokens of a result,
+//! less those of each text of the author in it: titles, prompts, guidance, check messages, and declarations of variables.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -62,7 +63,8 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
     }
     agent.server.end();
     for (id, Cost { steps, content, structured, rejected, waiting }) in &costs {
-        let line = format!("| {id} | {steps} | {content} | {structured} | {rejected} | {waiting} |");
+        let line =
+            format!("| {id} | {steps} | {content} | {structured} | {rejected} | {waiting} |");
         details.session_tokens.push(line);
     }
     let most = |of: fn(&Cost) -> usize| costs.values().map(of).max().unwrap_or_default() as f64;
@@ -114,9 +116,12 @@ impl Walk<'_> {
             let (session, revision) =
                 (structured["sessionId"].clone(), structured["revision"].clone());
             let (content, own) = self.beyond(&result, &texts, &values);
-            if structured["status"] == "complete" {
+            let is_status = !structured["finished"].is_null();
+            if structured["status"] == "complete" && !is_status {
                 cost.content = cost.content.max(content);
                 cost.structured = cost.structured.max(own);
+            }
+            if structured["status"] == "complete" {
                 return cost;
             }
             if structured["status"] == "waiting" {
@@ -128,7 +133,7 @@ impl Walk<'_> {
             }
             cost.steps += 1;
             // A status also repeats what was done before.
-            if structured["finished"].is_null() {
+            if !is_status {
                 cost.content = cost.content.max(content);
                 cost.structured = cost.structured.max(own);
             }
@@ -143,7 +148,7 @@ impl Walk<'_> {
             };
             let rejected = advance(self.agent, &revision, BLANK, &json!({}));
             let said = &rejected["structuredContent"];
-            let (revision, mut issues) = (said["revision"].clone(), Vec::new());
+            let (mut revision, mut issues) = (said["revision"].clone(), Vec::new());
             if said["accepted"] == false {
                 for list in [&said["issues"], &said["suggestions"]] {
                     collect(list, &mut issues);
@@ -153,35 +158,49 @@ impl Walk<'_> {
             }
             let visit = visits.entry(step.clone()).or_default();
             let samples = outputs[&step].as_array().cloned().unwrap_or_default();
-            let sample = samples.get(*visit % samples.len().max(1)).cloned().unwrap_or_default();
+            let first = *visit % samples.len().max(1);
             *visit += 1;
-            let output = sample["output"].as_str().unwrap_or("It is done, as described.");
-            let context = sample["context"].as_object().cloned().unwrap_or_else(Map::new);
-            collect(&json!(context), &mut values);
-            let next = advance(self.agent, &revision, output, &json!(context));
-            assert_ne!(
-                next["structuredContent"]["accepted"], false,
-                "{id}/{step}: the sample is not accepted: {next}"
-            );
-            result = next;
+            // Some samples are for a check without reports: the first one that is accepted counts.
+            let accepted = samples[first..].iter().chain(&samples[..first]).find_map(|sample| {
+                let output = sample["output"].as_str().expect("an output");
+                let context = sample["context"].as_object().cloned().unwrap_or_else(Map::new);
+                collect(&json!(context), &mut values);
+                let next = advance(self.agent, &revision, output, &json!(context));
+                revision = next["structuredContent"]["revision"].clone();
+                (next["structuredContent"]["accepted"] != false).then_some(next)
+            });
+            result = accepted.unwrap_or_else(|| panic!("{id}/{step}: no sample is accepted"));
         }
         panic!("{id} does not end");
     }
 
-    /// The tokens of a result without the texts of authors: in `content`, and in `structuredContent`.
+    /// The tokens of a result less those of the authors' texts: in `content`, and in `structuredContent`.
     fn beyond(&self, result: &Value, texts: &[String], more: &[String]) -> (usize, usize) {
-        let without = |text: &str| {
-            let mut text = text.to_owned();
+        let authored = |text: &str| {
+            let (mut text, mut tokens) = (text.to_owned(), 0);
             for own in texts.iter().chain(more) {
-                text = text.replace(own, "");
+                let count = text.matches(own.as_str()).count();
+                if count > 0 {
+                    tokens += count * self.vocabularies.count(own);
+                    text = text.replace(own, "\u{0}");
+                }
             }
-            text
+            tokens
         };
         let content = result["content"][0]["text"].as_str().expect("a text");
         let mut structured = result["structuredContent"].clone();
-        strip(&mut structured, &without);
-        let content = self.vocabularies.count(&without(content));
-        (content, self.vocabularies.count(&structured.to_string()))
+        for list in ["issues", "suggestions"] {
+            if let Some(Value::Array(list)) = structured.get_mut(list) {
+                list.clear();
+            }
+        }
+        let mut written = 0;
+        for text in [&structured["instruction"], &structured["step"]["title"]] {
+            written += text.as_str().map_or(0, authored);
+        }
+        let less =
+            |text: &str, authored: usize| self.vocabularies.count(text).saturating_sub(authored);
+        (less(content, authored(content)), less(&structured.to_string(), written))
     }
 
     fn approve(&self, version: &Value, session: &Value) {
@@ -211,6 +230,11 @@ fn collect_authored(definition: &Value, texts: &mut Vec<String>) {
         }
     }
     walk(definition, texts);
+    for declaration in definition["variables"].as_object().into_iter().flat_map(|all| all.values())
+    {
+        texts.extend(declaration.get("schema").map(Value::to_string));
+        add_strings(&declaration["values"], texts);
+    }
     sort(texts);
 }
 
@@ -239,17 +263,4 @@ fn sort(texts: &mut Vec<String>) {
     texts.retain(|text| text.len() >= PIECE_BYTES_MIN);
     texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     texts.dedup();
-}
-
-/// Takes texts out of the strings that people wrote; ids and names of tools stay.
-fn strip(value: &mut Value, without: &dyn Fn(&str) -> String) {
-    let Value::Object(fields) = value else { return };
-    for (name, field) in fields {
-        match (name.as_str(), field) {
-            ("instruction" | "title", Value::String(text)) => *text = without(text),
-            ("issues" | "suggestions", Value::Array(list)) => list.clear(),
-            ("step", step) => strip(step, without),
-            _ => {}
-        }
-    }
 }

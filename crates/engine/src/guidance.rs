@@ -124,7 +124,7 @@ pub(crate) fn compose<'a>(
         None => Vec::new(),
     };
     if let Some(criteria) = criteria.filter(|_| !messages.is_empty()) {
-        prompt.paragraph("Your output is checked for:");
+        prompt.paragraph("Checked for:");
         for check in criteria.checks() {
             prompt.check(check, variables, Sense::Wanted, 0).map_err(in_rules())?;
         }
@@ -162,7 +162,7 @@ pub(crate) fn compose<'a>(
         prompt.paragraph(match (found.keeper, detail) {
             (Keeper::Agent, _) => "Have a person confirm the result before you go on.",
             (Keeper::Session(_), Opening::Full | Opening::Reminder) => {
-                "After you submit, a person confirms the result."
+                "A person confirms the result."
             }
             (Keeper::Session(_), Opening::Terminal) => "Then you are asked to confirm the result.",
         });
@@ -177,7 +177,7 @@ pub(crate) fn compose<'a>(
     if detail == Opening::Reminder && !workflow.meta_guidance.is_empty() {
         prompt.paragraph(match found.keeper {
             Keeper::Agent => "The advice given with the first step still holds.",
-            Keeper::Session(_) => "The workflow's advice still holds (workflow_status has it).",
+            Keeper::Session(_) => "The advice still holds (workflow_status).",
         });
     }
     Ok(Guidance {

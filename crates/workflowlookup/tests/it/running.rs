@@ -89,7 +89,7 @@ fn from_the_first_step_to_the_last() {
     as it is
     ```
 
-    Your output is checked for:
+    Checked for:
     - Name the mess
 
     Report what later steps use, by `:set NAME=VALUE`:
@@ -144,7 +144,7 @@ fn prompts_are_worded_for_a_person() {
 
     Weigh it.
 
-    Your output is checked for:
+    Checked for:
     - Be short (at most 20000 characters)
 
     Report by `:set NAME=VALUE`:
@@ -226,7 +226,7 @@ fn what_is_not_good_is_asked_for_again() {
     as it is
     ```
 
-    Your output is checked for:
+    Checked for:
     - Name the mess
 
     Report what later steps use, by `:set NAME=VALUE`:
@@ -312,7 +312,7 @@ fn back_to_a_step() {
     as it is
     ```
 
-    Your output is checked for:
+    Checked for:
     - Name the mess
 
     Report what later steps use, by `:set NAME=VALUE`:

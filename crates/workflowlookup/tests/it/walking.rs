@@ -62,7 +62,7 @@ fn the_first_step_and_the_command_that_goes_on() {
 
     Sweep the hall.
 
-    Your output is checked for:
+    Checked for:
     - Say that it is swept
     - Say it in a few words (at least 12 characters)
 

@@ -51,7 +51,7 @@ fn a_walk_at_a_terminal() {
     as it is
     ```
 
-    Your output is checked for:
+    Checked for:
     - Name the mess
 
     Report what later steps use, by `:set NAME=VALUE`:
