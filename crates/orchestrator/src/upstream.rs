@@ -355,21 +355,24 @@ impl Upstream {
         let course = &self.course(None);
         let result = self.harmless(What::Reaching, course, |connection| async move {
             match connection.info().era {
-                Era::Legacy if !connection.info().offers("resources/subscribe") => Ok(false),
+                Era::Legacy if !connection.info().offers("resources/subscribe") => Ok(None),
                 Era::Legacy => {
                     subscriptions::ask(&connection, uri, Way::Subscribe, Some(course)).await?;
-                    Ok(true)
+                    Ok(Some(connection.serial()))
                 }
-                Era::Modern => self.subscriptions.agreed(uri, change, &connection, course).await,
+                Era::Modern => {
+                    let agreed = self.subscriptions.agreed(uri, change, &connection, course);
+                    Ok(agreed.await?.then(|| connection.serial()))
+                }
             }
         });
         match result.await? {
-            true => {
-                self.subscriptions.agree(uri);
+            Some(connection) => {
+                self.subscriptions.agree(uri, connection);
                 wish.uri = None;
                 Ok(())
             }
-            false => Err(Error::NotOffered {
+            None => Err(Error::NotOffered {
                 server: self.id.to_string(),
                 what: "subscriptions to this resource",
             }),

@@ -48,8 +48,8 @@ struct Wanted {
 struct Interest {
     /// How many want to hear of it.
     count: usize,
-    /// A server has agreed to tell.
-    is_agreed: bool,
+    /// The last connection whose server has agreed to tell.
+    agreed_with: Option<u64>,
 }
 
 /// What the server has agreed to tell, in the modern way.
@@ -79,7 +79,7 @@ impl Subscriptions {
         if wanted.resources.len() >= SUBSCRIPTIONS_MAX {
             return Wish::TooMany;
         }
-        wanted.resources.insert(uri.to_owned(), Interest { count: 1, is_agreed: false });
+        wanted.resources.insert(uri.to_owned(), Interest { count: 1, agreed_with: None });
         Wish::First(self.change(&mut wanted))
     }
 
@@ -96,17 +96,19 @@ impl Subscriptions {
         true
     }
 
-    /// From now on every new connection is told.
-    pub(super) fn agree(&self, uri: &str) {
+    /// From now on every later connection is told.
+    pub(super) fn agree(&self, uri: &str, connection: u64) {
         if let Some(interest) = lock(&self.wanted).resources.get_mut(uri) {
-            interest.is_agreed = true;
+            interest.agreed_with = Some(connection);
         }
     }
 
-    /// What was agreed with an earlier connection.
-    fn agreed_before(&self) -> Vec<String> {
+    /// What was agreed with an earlier connection than this one. It may have been told already, by whoever it was made for.
+    fn agreed_before(&self, connection: u64) -> Vec<String> {
         let wanted = lock(&self.wanted);
-        let agreed = wanted.resources.iter().filter(|(_, interest)| interest.is_agreed);
+        let is_told_before =
+            |interest: &Interest| interest.agreed_with.is_some_and(|earlier| earlier != connection);
+        let agreed = wanted.resources.iter().filter(|(_, interest)| is_told_before(interest));
         agreed.map(|(uri, _)| uri.clone()).collect()
     }
 
@@ -188,10 +190,13 @@ async fn speak(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
         drop((strong, shared));
         return listen(upstream, connection).await;
     }
-    for uri in shared.subscriptions.agreed_before() {
-        if let Err(failure) = ask(&strong, &uri, Way::Subscribe, None).await {
-            let error = failure.into_error(&shared.id);
-            tracing::warn!(server = &*shared.id, uri, "cannot subscribe again: {error}");
+    for uri in shared.subscriptions.agreed_before(strong.serial()) {
+        match ask(&strong, &uri, Way::Subscribe, None).await {
+            Ok(()) => shared.subscriptions.agree(&uri, strong.serial()),
+            Err(failure) => {
+                let error = failure.into_error(&shared.id);
+                tracing::warn!(server = &*shared.id, uri, "cannot subscribe again: {error}");
+            }
         }
     }
 }
@@ -305,4 +310,21 @@ fn filter(info: &Info, resources: Vec<String>) -> SubscriptionFilter {
     filter.resources_list_changed = tells("resources");
     filter.resource_subscriptions = (!resources.is_empty()).then_some(resources);
     filter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connection_that_was_told_is_not_told_again() {
+        let subscriptions = Subscriptions::default();
+        for uri in ["test://a", "test://b", "test://c"] {
+            subscriptions.add(uri);
+        }
+        subscriptions.agree("test://a", 1);
+        subscriptions.agree("test://b", 2);
+        assert_eq!(subscriptions.agreed_before(2), ["test://a"]);
+        assert_eq!(subscriptions.agreed_before(3), ["test://a", "test://b"]);
+    }
 }
