@@ -40,6 +40,8 @@ const BLANK: &str = " ";
 #[derive(Default)]
 struct Cost {
     steps: usize,
+    /// Of the first result, which also has the workflow's preconditions, questions and advice.
+    first: usize,
     content: usize,
     structured: usize,
     rejected: usize,
@@ -62,10 +64,11 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
         costs.insert(id.clone(), walk.cost(id, outputs));
     }
     agent.server.end();
-    for (id, Cost { steps, content, structured, rejected, waiting }) in &costs {
-        let line =
-            format!("| {id} | {steps} | {content} | {structured} | {rejected} | {waiting} |");
-        details.session_tokens.push(line);
+    for (id, cost) in &costs {
+        let Cost { steps, first, content, structured, rejected, waiting } = cost;
+        details.session_tokens.push(format!(
+            "| {id} | {steps} | {first} | {content} | {structured} | {rejected} | {waiting} |"
+        ));
     }
     let most = |of: fn(&Cost) -> usize| costs.values().map(of).max().unwrap_or_default() as f64;
     let row = |what, figure, limit| Row {
@@ -77,7 +80,7 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
     };
     vec![
         row(
-            "A result of a session beyond the authors' texts, `content`, the largest",
+            "A later result of a session beyond the authors' texts, `content`, the largest",
             most(|cost| cost.content),
             60.0,
         ),
@@ -132,8 +135,10 @@ impl Walk<'_> {
                 continue;
             }
             cost.steps += 1;
-            // A status also repeats what was done before.
-            if !is_status {
+            if cost.steps == 1 {
+                cost.first = content.max(own);
+            } else if !is_status {
+                // A status also repeats what was done before.
                 cost.content = cost.content.max(content);
                 cost.structured = cost.structured.max(own);
             }

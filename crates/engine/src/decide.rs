@@ -10,7 +10,7 @@ use crate::check::{Checker, variables_at};
 use crate::command::Command;
 use crate::event::{Channel, Decision, Event, Place, Submission};
 use crate::loops::{KEY, LoopState};
-use crate::next::{Found, Ids, Keeper, Running, find, is_confirmed, named_bodies};
+use crate::next::{Found, Ids, Keeper, Running, find, is_confirmed};
 use crate::refusal::Refusal;
 use crate::reports::check_session_names;
 use crate::rules::Rules;
@@ -236,7 +236,7 @@ fn place_after(
     submission: &Submission,
     budget: &Budget,
 ) -> Result<Place, Refusal> {
-    let named = named_bodies(workflow);
+    let named = workflow.named_bodies();
     let is_top =
         |id: &str| workflow.steps.iter().any(|step| step.id() == id) && !named.contains(id);
     // What an agent would report as completed: the step, unless a loop counts it, and the loops that ended.

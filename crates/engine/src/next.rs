@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::HashSet;
 
 use budget::{Budget, INPUT_BYTES_MAX};
 use serde::Serialize;
@@ -113,7 +112,7 @@ pub(crate) fn find<'a, 'b>(
         notes: Vec::new(),
         idle: 0,
     };
-    let named = named_bodies(workflow);
+    let named = workflow.named_bodies();
     let top = workflow.steps.iter().filter(|step| !named.contains(step.id()));
     // Only a loop that stands here can be reported: one inside another is that one's business.
     if !search.state.loops.is_empty() {
@@ -482,13 +481,6 @@ pub(crate) fn is_confirmed(
             .holds(variables)
             .map_err(Refusal::exhausted(step, "the condition of `requireConfirmation`")),
     }
-}
-
-/// A step that is some loop's body runs only inside that loop.
-pub(crate) fn named_bodies(workflow: &Workflow) -> HashSet<&str> {
-    let mut named = HashSet::new();
-    workflow.each_step(&mut |step| named.extend(step.named_body()));
-    named
 }
 
 fn check_ids(

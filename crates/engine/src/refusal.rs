@@ -76,10 +76,13 @@ impl Refusal {
         Self::UnknownCompleted { unknown: with_nearest.collect(), steps: all_steps(workflow) }
     }
 
-    /// Says which part of a step exhausted the budget.
-    pub(crate) fn exhausted(step: &str, what: impl Into<String>) -> impl FnOnce(Exhausted) -> Self {
-        let (step, what) = (step.to_owned(), what.into());
-        move |why| Self::Exhausted { step, what, why }
+    /// Says which part of a step exhausted the budget. Called for every step that a search looks at, so nothing is
+    /// allocated before it is.
+    pub(crate) fn exhausted<'a>(
+        step: &'a str,
+        what: impl Into<String> + 'a,
+    ) -> impl FnOnce(Exhausted) -> Self + 'a {
+        move |why| Self::Exhausted { step: step.to_owned(), what: what.into(), why }
     }
 
     /// Says which declared variable exhausted the budget.

@@ -63,14 +63,13 @@ impl Workflow {
         places.get(id).copied()
     }
 
-    /// Whether a top-level step is the body of a loop: it runs only there.
-    pub(crate) fn is_named_body(&self, id: &str) -> bool {
-        let named = self.derived.named_bodies.get_or_init(|| {
+    /// The top-level steps that are the body of a loop: they run only there.
+    pub fn named_bodies(&self) -> &HashSet<Box<str>> {
+        self.derived.named_bodies.get_or_init(|| {
             let mut named = HashSet::new();
             self.each_step(&mut |step| named.extend(step.named_body().map(Into::into)));
             named
-        });
-        named.contains(id)
+        })
     }
 
     /// Whether a step with this id has outputs: it is not a loop.

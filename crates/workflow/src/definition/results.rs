@@ -62,13 +62,15 @@ impl Workflow {
         let list = match enclosing {
             Some(enclosing) => self.body(enclosing),
             // It is all that another loop repeats.
-            None if self.is_named_body(&step.id) => &[],
+            None if self.named_bodies().contains(&*step.id) => &[],
             None => &*self.steps,
         };
         let mut walk = Walk::default();
         for sibling in list.iter().take_while(|sibling| sibling.id() != &*step.id) {
             // At the top level there are also steps that only run inside loops.
-            if inside.is_empty() || (enclosing.is_none() && self.is_named_body(sibling.id())) {
+            if inside.is_empty()
+                || (enclosing.is_none() && self.named_bodies().contains(sibling.id()))
+            {
                 continue;
             }
             walk.open.push(std::slice::from_ref(sibling));
