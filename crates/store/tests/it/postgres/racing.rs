@@ -64,10 +64,13 @@ fn a_server_that_is_killed_loses_nothing() {
     }
 }
 
+/// Fewer than a log may have, however long a restart takes.
+const WRITES_MAX: usize = 9_000;
+
 /// One event after the other, each again until it is acknowledged.
 fn write(store: &Store, id: &str, is_over: &AtomicBool) -> Vec<String> {
     let mut bodies = Vec::new();
-    while !is_over.load(Ordering::Relaxed) {
+    while !is_over.load(Ordering::Relaxed) && bodies.len() < WRITES_MAX {
         let expected = bodies.len() as u64 + 1;
         let body = format!("{{\"number\":{expected}}}");
         let new = || Append { event: event(&body), ..append(id, expected) };
