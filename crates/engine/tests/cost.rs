@@ -33,7 +33,7 @@ const MEMORY_MAX: usize = 20;
 /// The cases that may spend the whole budget of a call whatever their input: matching a back-reference takes exponential
 /// time, an automaton may have a state for each letter of the text, and a loop of loops may search the text a million times.
 const SPENDS_BUDGET: [&str; 3] = ["back-reference", "many states", "searching loop"];
-/// What checking a definition may take whatever its size: up to 3,000 findings, with excerpts.
+/// The budget of checking a definition of any size: up to 3,000 findings, with excerpts.
 const FINDINGS_STEPS_MAX: u64 = 10_000_000;
 /// Smaller inputs count as one of this size.
 const INPUT_BYTES_MIN: usize = 40 * 1024;
@@ -50,7 +50,7 @@ const BASELINE_BYTES_MIN: usize = 512 * 1024;
 const SHORT_BYTES: usize = 32 * 1024;
 const SHORT_DEFINITION_BYTES: usize = 128 * 1024;
 const INLINE_BYTES: usize = 15 * 1024;
-/// The service looks at larger inputs only where nobody waits.
+/// The service reads larger inputs on workers only.
 const INLINE_INPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Calls have the budget that they have in the product: 52,428,800 steps, whatever their input. All the same they take at
@@ -478,7 +478,7 @@ fn look_and_rewind(case: &Case, bytes: usize, table: &mut Table) {
     });
 }
 
-/// What `workflow_lint` does: it reads the definition and shows what is wrong.
+/// Reads a definition and renders its findings, as `workflow_lint` does.
 fn lint(text: &str, format: Format, budget: &Budget) -> Result<(), Refusal> {
     let checked = Reading::from_bytes(text.as_bytes(), format, Scrutiny::Compile, budget);
     let rendered = checked.and_then(|reading| {

@@ -1,5 +1,5 @@
 //! Connections to other MCP servers, which we call upstreams, and safe calls of their tools. [`Orchestrator`] is the way in: it
-//! has a connection for each entry of the registry that somebody needs. Knows no workflow, and nothing of who asks.
+//! connects to an entry of the registry on first use. Knows no workflow and no caller's protocol.
 
 mod breaker;
 mod call;

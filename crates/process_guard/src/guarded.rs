@@ -69,7 +69,7 @@ impl Guard {
         }
     }
 
-    /// To the guard, which is not waited for as long as it has an id; so it is nobody else.
+    /// Signals the guard. It keeps its id until it is waited for, so no other process can have it.
     fn send(&self, signal: Signal) {
         let pid = self.process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(pid) = pid {

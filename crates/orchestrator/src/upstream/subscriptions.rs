@@ -96,14 +96,14 @@ impl Subscriptions {
         true
     }
 
-    /// From now on every later connection is told.
+    /// Records that the server of a connection agreed to send updates. Later connections subscribe again.
     pub(super) fn agree(&self, uri: &str, connection: u64) {
         if let Some(interest) = lock(&self.wanted).resources.get_mut(uri) {
             interest.agreed_with = Some(connection);
         }
     }
 
-    /// What was agreed with an earlier connection than this one. It may have been told already, by whoever it was made for.
+    /// The resources that an earlier connection subscribed to. The call that opened this one may have subscribed already.
     fn agreed_before(&self, connection: u64) -> Vec<String> {
         let wanted = lock(&self.wanted);
         let is_told_before =
