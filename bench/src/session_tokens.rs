@@ -47,6 +47,8 @@ struct Cost {
     rejected: usize,
     /// Where a person has to decide, the result also says how.
     waiting: usize,
+    /// A line that says what to report. Its words stand for the author's declaration, so they count by themselves.
+    report: usize,
 }
 
 pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row> {
@@ -65,9 +67,9 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
     }
     agent.server.end();
     for (id, cost) in &costs {
-        let Cost { steps, first, content, structured, rejected, waiting } = cost;
+        let Cost { steps, first, content, structured, rejected, waiting, report } = cost;
         details.session_tokens.push(format!(
-            "| {id} | {steps} | {first} | {content} | {structured} | {rejected} | {waiting} |"
+            "| {id} | {steps} | {first} | {content} | {structured} | {rejected} | {waiting} | {report} |"
         ));
     }
     let most = |of: fn(&Cost) -> usize| costs.values().map(of).max().unwrap_or_default() as f64;
@@ -95,6 +97,11 @@ pub fn rows(programs: &Programs, home: &Path, details: &mut Details) -> Vec<Row>
             most(|cost| cost.waiting),
             280.0,
         ),
+        row(
+            "A line that says what to report, beyond its values and description, the longest",
+            most(|cost| cost.report),
+            30.0,
+        ),
     ]
 }
 
@@ -118,7 +125,10 @@ impl Walk<'_> {
             let structured = &result["structuredContent"];
             let (session, revision) =
                 (structured["sessionId"].clone(), structured["revision"].clone());
+            let (reports, longest) = self.report_lines(&result, &texts);
+            cost.report = cost.report.max(longest);
             let (content, own) = self.beyond(&result, &texts, &values);
+            let (content, own) = (content.saturating_sub(reports), own.saturating_sub(reports));
             let is_status = !structured["finished"].is_null();
             if structured["status"] == "complete" && !is_status {
                 cost.content = cost.content.max(content);
@@ -179,19 +189,23 @@ impl Walk<'_> {
         panic!("{id} does not end");
     }
 
+    /// The tokens of a text less those of the authors' texts in it.
+    fn beyond_texts(&self, text: &str, texts: &[String]) -> usize {
+        let (mut rest, mut authored) = (text.to_owned(), 0);
+        for own in texts {
+            let count = rest.matches(own.as_str()).count();
+            if count > 0 {
+                authored += count * self.vocabularies.count(own);
+                rest = rest.replace(own, "\u{0}");
+            }
+        }
+        self.vocabularies.count(text).saturating_sub(authored)
+    }
+
     /// The tokens of a result less those of the authors' texts: in `content`, and in `structuredContent`.
     fn beyond(&self, result: &Value, texts: &[String], more: &[String]) -> (usize, usize) {
-        let authored = |text: &str| {
-            let (mut text, mut tokens) = (text.to_owned(), 0);
-            for own in texts.iter().chain(more) {
-                let count = text.matches(own.as_str()).count();
-                if count > 0 {
-                    tokens += count * self.vocabularies.count(own);
-                    text = text.replace(own, "\u{0}");
-                }
-            }
-            tokens
-        };
+        let all: Vec<String> = texts.iter().chain(more).cloned().collect();
+        let authored = |text: &str| self.vocabularies.count(text) - self.beyond_texts(text, &all);
         let content = result["content"][0]["text"].as_str().expect("a text");
         let mut structured = result["structuredContent"].clone();
         for list in ["issues", "suggestions"] {
@@ -200,12 +214,33 @@ impl Walk<'_> {
             }
         }
         let mut written = 0;
+        for condition in ["runCondition", "requireConfirmation"] {
+            written += match &structured["step"][condition] {
+                Value::Object(condition) => self.vocabularies.count(&json!(condition).to_string()),
+                _ => 0,
+            };
+        }
         for text in [&structured["instruction"], &structured["step"]["title"]] {
             written += text.as_str().map_or(0, authored);
         }
         let less =
             |text: &str, authored: usize| self.vocabularies.count(text).saturating_sub(authored);
         (less(content, authored(content)), less(&structured.to_string(), written))
+    }
+
+    /// The tokens of the lines that say what to report, beyond the authors' texts: of all, and of the longest.
+    fn report_lines(&self, result: &Value, texts: &[String]) -> (usize, usize) {
+        let content = result["content"][0]["text"].as_str().expect("a text");
+        let (mut all, mut longest) = (0, 0);
+        let Some((_, after)) = content.split_once("\n\nReport in `context`:\n") else {
+            return (0, 0);
+        };
+        for line in after.lines().take_while(|line| line.starts_with("- ")) {
+            let tokens = self.beyond_texts(line, texts);
+            all += tokens;
+            longest = longest.max(tokens);
+        }
+        (all, longest)
     }
 
     fn approve(&self, version: &Value, session: &Value) {

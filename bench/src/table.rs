@@ -164,8 +164,8 @@ impl Report {
         .expect("writing to a string");
         text.push_str(
             "\nThe most tokens that a result of a session has beyond the authors' texts:\n\n\
-             | workflow | results | the first, the larger of both | later `content` | later `structuredContent` | a rejection, beyond its issues | waiting for a person |\n\
-             |---|---:|---:|---:|---:|---:|---:|\n",
+             | workflow | results | the first, the larger of both | later `content` | later `structuredContent` | a rejection, beyond its issues | waiting for a person | a line to report |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|\n",
         );
         for row in &self.details.session_tokens {
             writeln!(text, "{row}").expect("writing to a string");

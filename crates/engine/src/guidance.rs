@@ -92,7 +92,7 @@ pub(crate) fn compose<'a>(
     let in_rules = || Refusal::exhausted(&step.id, "a condition of the rules");
     for running in &found.running {
         let title = fill(&running.step.title, variables).map_err(in_prompt())?;
-        prompt.paragraph(&iteration(running, &title));
+        prompt.paragraph(&iteration(running, &title, found.keeper));
     }
     if let Some(role) = &step.agent_role {
         prompt.paragraph(&fill(role, variables).map_err(in_prompt())?);
@@ -188,14 +188,19 @@ pub(crate) fn compose<'a>(
     })
 }
 
-fn iteration(running: &Running<'_>, title: &str) -> String {
+fn iteration(running: &Running<'_>, title: &str, keeper: Keeper) -> String {
     let LoopStep { id, r#loop, .. } = running.step;
     let bound = r#loop.max_iterations;
     let of = match running.total {
         Some(total) if total <= bound => format!("of {total}"),
         _ => format!("of at most {bound}"),
     };
-    format!("Loop `{id}` ({title}): iteration {} {of}.", running.iteration)
+    let iteration = running.iteration;
+    match keeper {
+        // It names the loop when it is done.
+        Keeper::Agent => format!("Loop `{id}` ({title}): iteration {iteration} {of}."),
+        Keeper::Session(_) => format!("Iteration {iteration} {of}: {title}"),
+    }
 }
 
 fn describe(note: &Note<'_>, keeper: Keeper) -> String {

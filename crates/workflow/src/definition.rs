@@ -17,6 +17,7 @@ mod declaration;
 mod derived;
 mod looping;
 mod results;
+mod schema_words;
 
 pub use declaration::{Declaration, Declarations, RESERVED_NAMES, ReportedVariable, ValueType};
 pub(crate) use derived::Derived;

@@ -8,6 +8,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::schema_words::{alternatives, in_words};
 use crate::criteria::{Embedded, SchemaObject};
 use crate::limits::VARIABLE_PATTERN;
 use crate::serial::{Distinct, Fields, present};
@@ -109,19 +110,14 @@ impl Declaration {
     /// The expected value in words: `"small"`, `"medium"` or `"large"`.
     pub fn expected(&self) -> String {
         if let Some(values) = &self.values {
-            let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            return match values.as_slice() {
-                [first @ .., last] if !first.is_empty() => {
-                    format!("{} or {last}", first.join(", "))
-                }
-                _ => values.concat(),
-            };
+            return alternatives(values).unwrap_or_default();
         }
         match (self.r#type, self.items) {
             (Some(ValueType::List), Some(items)) => format!("a list of {}", items.plural()),
             (Some(of), _) => of.name().to_owned(),
             (None, _) => match &self.schema {
-                Some(schema) => format!("a value valid under {}", schema.text()),
+                Some(schema) => in_words(&schema.value())
+                    .unwrap_or_else(|| format!("a value valid under {}", schema.text())),
                 None => "any value".to_owned(),
             },
         }

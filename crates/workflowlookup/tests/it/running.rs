@@ -154,14 +154,14 @@ fn prompts_are_worded_for_a_person() {
 
     Step 2: Lift the large one (lift)
 
-    Loop `carry` (Carry): iteration 1 of 2.
+    Iteration 1 of 2: Carry
 
     It was: Two kilos.
     accepted
 
     Step 3: Lift the large one (lift)
 
-    Loop `carry` (Carry): iteration 2 of 2.
+    Iteration 2 of 2: Carry
 
     It was: Two kilos.
     accepted

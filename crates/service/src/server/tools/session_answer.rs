@@ -110,7 +110,7 @@ impl<'a> Answer<'a> {
         match (&self.waiting, step) {
             (Some(waiting), _) => text.push_str(waiting),
             (None, Some(step)) => {
-                for part in ["Step ", step.id, ": ", &step.title, "\n\n"] {
+                for part in ["Step: ", &step.title, "\n\n"] {
                     text.push_str(part);
                 }
                 text.push_str(&guidance.prompt);
