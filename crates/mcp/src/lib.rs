@@ -8,7 +8,6 @@ mod connection;
 pub mod content;
 mod dispatch;
 mod era;
-mod host;
 pub mod http;
 mod jsonrpc;
 mod listening;
@@ -17,7 +16,6 @@ mod quote;
 mod revision;
 mod server;
 mod traced;
-mod withdrawal;
 
 pub use action::{
     Abilities, Action, Audience, Call, Caller, Changed, Level, Log, Outcome, Private, Progress,
@@ -25,10 +23,8 @@ pub use action::{
 };
 pub use asking::{Answer, Answers, Ask, Form, Question, Root, Sampled, Sampling, Visit};
 pub use connection::{BATCH_MAX, Connection, Handshake, Peer, Transport};
-pub use host::{Begin, Carried, Finish, News, Work, guarded};
 pub use jsonrpc::{Body, Error, Id, params};
 pub use quote::{Quoted, quote};
 pub use revision::{Revision, Traits};
 pub use server::{HiddenTool, More, Server, Unfollowable};
 pub use traced::{Mark, Traced};
-pub use withdrawal::Withdrawal;

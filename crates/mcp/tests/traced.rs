@@ -9,11 +9,10 @@
 mod peer;
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use mcp::content::{About, Tool};
-use mcp::{Ask, Carried, Finish, Form, Mark, News, Outcome, Progress, Server, Traced};
+use mcp::{Ask, Form, Mark, Outcome, Server, Traced};
 use peer::{Client, REVISIONS, call};
 use serde_json::{Value, json};
 
@@ -105,33 +104,4 @@ fn a_call_that_is_made_again_is_the_same_request() {
     let answer = json!({"jsonrpc": "2.0", "id": asked[0]["id"], "result": {"action": "decline"}});
     let (_, _, again) = call(client.send(&answer));
     assert_eq!(again.traced.unwrap().mark.get(), Some(&mark));
-}
-
-#[test]
-fn what_comes_of_a_call_passes_through_once() {
-    let (sender, told) = channel();
-    let finish = Finish::new(move |news| sender.send(news).unwrap());
-    let finish = finish.through(|carried| {
-        assert!(matches!(carried, Carried::Now(Outcome::Busy)), "{carried:?}");
-        Outcome::BadParams("seen".to_owned()).into()
-    });
-    finish.progress(Progress::default());
-    finish.done(Outcome::Busy);
-    assert!(matches!(told.recv().unwrap(), News::Progress(_)));
-    let News::Done(Carried::Now(Outcome::BadParams(seen))) = told.recv().unwrap() else {
-        panic!("it did not pass");
-    };
-    assert_eq!(seen, "seen");
-    assert!(told.recv().is_err(), "nothing comes after it");
-}
-
-#[test]
-fn what_is_dropped_passes_through_as_a_fault() {
-    let (sender, told) = channel();
-    let finish = Finish::new(|_| {}).through(move |carried| {
-        sender.send(matches!(carried, Carried::Now(Outcome::Fault))).unwrap();
-        carried
-    });
-    drop(finish);
-    assert_eq!(told.recv(), Ok(true));
 }

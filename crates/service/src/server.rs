@@ -16,7 +16,6 @@ pub mod traces;
 pub mod upstreams;
 mod waiting;
 mod wake;
-mod workers;
 
 pub use host::Host;
 pub use toolset::Toolset;

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use engine::{Budget, Checker, Command, Decision, Refusal, State, Submission, decide};
+use tokio::sync::oneshot;
 use workflow::Workflow;
 
+use crate::backend::Done;
 use crate::error::Error as StoreError;
 use crate::limits::EVENTS_MAX;
 use crate::model::{Append, Status, Version};
@@ -77,9 +79,6 @@ pub enum Verdict {
         reason: Option<String>,
     },
 }
-
-/// Told how it ended.
-pub type Done<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 /// What a command comes to before anything is written.
 enum Begun {
@@ -178,44 +177,59 @@ impl Sessions {
         }
     }
 
-    /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
+    /// The same for threads that must not be blocked: reads and decides at once, and then waits until it is stored.
     /// [`Error::Overtaken`]: it has to be looked at first, somebody else was first, or deciding takes more work than
-    /// the threads of others are for: [`Sessions::advance`] does it.
-    pub fn advance_then(
+    /// such threads are for: [`Sessions::advance`] does it.
+    pub async fn advance_async(
         self: &Arc<Self>,
         id: &str,
         revision: u64,
         submission: &Submission,
         time: u64,
-        done: Done<Advanced>,
-    ) {
+    ) -> Result<Advanced, Error> {
+        match self.begin_advance(id, revision, submission, time) {
+            Ok(Begun::Write(append, after)) => {
+                let sessions = Arc::clone(self);
+                let appended = move |appended| sessions.appended(appended, *after);
+                written(|done| self.store.append(*append, done), appended).await
+            }
+            Ok(Begun::Settled(session)) => advanced(session, None),
+            // On a thread that nobody waits for there is more.
+            Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => Err(Error::Overtaken),
+            Err(error) => self.repeated(error, revision, submission),
+        }
+    }
+
+    fn begin_advance(
+        &self,
+        id: &str,
+        revision: u64,
+        submission: &Submission,
+        time: u64,
+    ) -> Result<Begun, Error> {
         let command = |_: &_| Ok(advance(revision, submission));
         let budget = Budget::for_inline_call();
-        let begun = match self.begin_from_memory(id, time, &command, &budget) {
+        match self.begin_from_memory(id, time, &command, &budget) {
             Some(begun) => Ok(begun),
             // What has to be read first takes its time.
-            None if self.store.is_remote() => return done(Err(Error::Overtaken)),
+            None if self.store.is_remote() => Err(Error::Overtaken),
             None => self.begin(id, time, &command, &budget),
-        };
-        let (append, after) = match begun {
-            Ok(Begun::Write(append, after)) => (append, after),
-            Ok(Begun::Settled(session)) => return done(advanced(session, None)),
-            // On a thread that nobody waits for there is more.
-            Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => {
-                return done(Err(Error::Overtaken));
-            }
-            Err(error) => return done(self.repeated(error, revision, submission)),
-        };
-        let sessions = Arc::clone(self);
-        let appended = move |appended| match appended {
-            Ok(_) => done(advanced(sessions.keep(after.session), Some(&after.event))),
+        }
+    }
+
+    fn appended(
+        &self,
+        appended: Result<Version, StoreError>,
+        after: After,
+    ) -> Result<Advanced, Error> {
+        match appended {
+            Ok(_) => advanced(self.keep(after.session), Some(&after.event)),
             Err(StoreError::Conflict { .. }) => {
-                sessions.forget(&after.session);
-                done(Err(Error::Overtaken));
+                self.forget(&after.session);
+                Err(Error::Overtaken)
             }
-            Err(error) => done(Err(error.into())),
-        };
-        self.store.append(*append, Box::new(appended));
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A person has confirmed what waited at this version, and nothing else.
@@ -422,4 +436,16 @@ impl Session {
     fn refused(self: &Arc<Self>, refusal: Refusal) -> Error {
         Error::Refused { refusal, session: Some(Arc::clone(self)) }
     }
+}
+
+/// Waits without a thread until the store has told how a write ended. What follows from that happens also if nobody waits
+/// any more.
+async fn written<T, R: Send + 'static>(
+    write: impl FnOnce(Done<T>),
+    then: impl FnOnce(Result<T, StoreError>) -> Result<R, Error> + Send + 'static,
+) -> Result<R, Error> {
+    let (sender, receiver) = oneshot::channel();
+    write(Box::new(move |result| drop(sender.send(then(result)))));
+    let closed = || Error::Store(StoreError::Unavailable("the store is closed".to_owned()));
+    receiver.await.unwrap_or_else(|_| Err(closed()))
 }

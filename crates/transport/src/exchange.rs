@@ -3,22 +3,21 @@
 
 #[cfg(target_os = "linux")]
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
-use mcp::{
-    Action, Body, Call, Caller, Carried, Changed, Connection, Finish, News, Outcome, Peer, Reply,
-    Ticket, Withdrawal, guarded,
-};
+use mcp::{Action, Body, Call, Caller, Changed, Connection, Outcome, Peer, Reply, Ticket};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::calls::{Calls, Event, News, OutcomeFuture, Threads, Work, guarded};
 use crate::handshake_token;
 use crate::host::{Following, Host};
 #[cfg(target_os = "linux")]
 use crate::limits::BLOCKING_NICENESS;
 use crate::limits::{INLINE_TIME_MAX, MAIL_MAX, STREAM_TIME};
-use crate::news;
 use crate::routes::Request;
 use crate::service::Service;
 use crate::stream::Stream;
@@ -29,11 +28,7 @@ pub(crate) struct Exchange<H: Host> {
     connection: Connection,
     actions: Vec<Action>,
     said: Vec<Said>,
-    /// Calls that are carried out elsewhere.
-    running: Vec<Running>,
-    /// Where they say what they have to say. Made when the first one needs it.
-    sender: Option<news::Sender<Ticket>>,
-    news: Option<news::Receiver<Ticket>>,
+    calls: Calls,
     feed: Option<broadcast::Receiver<Arc<Changed>>>,
     /// Held while its client follows something.
     following: Option<Following>,
@@ -52,21 +47,28 @@ enum Said {
     Answer(Reply),
 }
 
-#[derive(Debug)]
-struct Running {
-    ticket: Ticket,
-    taken_back: TakenBack,
+/// The threads for the blocking work of a principal, in its turn.
+struct Turns<H: Host> {
+    service: Arc<Service<H>>,
+    principal: Option<Arc<str>>,
 }
 
-/// How a call is taken back.
-#[derive(Debug)]
-enum TakenBack {
-    /// What waits for a thread never begins.
-    Thread(tokio::task::AbortHandle),
-    /// Whoever carries it out is told.
-    Told(Withdrawal),
-    /// Either, by how far it has come.
-    Queued(tokio::task::AbortHandle, Withdrawal),
+impl<H: Host> Threads for Turns<H> {
+    fn run(&self, work: Work) -> OutcomeFuture {
+        let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
+        Box::pin(async move {
+            let Some(permit) = service.thread(principal.clone()).await else {
+                return Outcome::Busy;
+            };
+            let work = move || {
+                // Also if nobody waits for it any more.
+                let _permit = permit;
+                give_way();
+                service.budgets.measure(principal.as_ref(), || guarded(work))
+            };
+            tokio::task::spawn_blocking(work).await.unwrap_or(Outcome::Fault)
+        })
+    }
 }
 
 /// What came of a message at once.
@@ -84,15 +86,14 @@ impl<H: Host> Exchange<H> {
     pub(crate) fn new(service: Arc<Service<H>>, peer: Peer) -> Self {
         let principal = peer.principal.clone();
         let connection = Connection::over_http(service.host.server(), peer);
+        let turns = Turns { service: Arc::clone(&service), principal: principal.clone() };
         Self {
             service,
             principal,
             connection,
             actions: Vec::new(),
             said: Vec::new(),
-            running: Vec::new(),
-            sender: None,
-            news: None,
+            calls: Calls::new(Arc::new(turns)),
             feed: None,
             following: None,
             asked: Vec::new(),
@@ -133,11 +134,11 @@ impl<H: Host> Exchange<H> {
 
     /// Nothing is carried out and nothing was asked: it only tells what changes.
     pub(crate) fn only_listens(&self) -> bool {
-        self.running.is_empty() && self.asked.is_empty()
+        self.calls.is_empty() && self.asked.is_empty()
     }
 
     fn is_over(&self) -> bool {
-        self.running.is_empty() && self.connection.is_idle()
+        self.calls.is_empty() && self.connection.is_idle()
     }
 
     /// Carries out what the connection asks for.
@@ -159,7 +160,7 @@ impl<H: Host> Exchange<H> {
                         self.said.push(Said::Message(message));
                     }
                     Action::Call { ticket, call, caller } => self.call(ticket, call, caller),
-                    Action::Cancel(ticket) => self.cancel(ticket),
+                    Action::Cancel(ticket) => self.calls.cancel(ticket),
                     Action::Warn(warning) => tracing::warn!("{warning}"),
                     // No client can shut down a server that others use.
                     Action::Drain | Action::Close => {}
@@ -170,12 +171,17 @@ impl<H: Host> Exchange<H> {
     }
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
-        if self.has_spent_inline_time() {
-            return self.queue(ticket, move |host| host.carry_out(call, caller));
-        }
         let service = Arc::clone(&self.service);
-        let carried = self.measure_inline(|| guarded(|| service.host.carry_out(call, caller)));
-        self.carried(ticket, carried);
+        if self.has_spent_inline_time() {
+            let call = move |context| service.host.call(call, caller, context);
+            return self.calls.start_on_thread(ticket, call);
+        }
+        let ended = self.measure_inline(|calls| {
+            calls.start(ticket, |context| service.host.call(call, caller, context))
+        });
+        if let Some(outcome) = ended {
+            self.connection.finish(ticket, outcome, &mut self.actions);
+        }
     }
 
     /// Whether this body, or its principal, is to leave the threads that read requests to others for now.
@@ -184,111 +190,28 @@ impl<H: Host> Exchange<H> {
             || self.service.budgets.has_spent_inline_time(self.principal.as_ref())
     }
 
-    fn measure_inline<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let budgets = &self.service.budgets;
-        let (done, time) = budgets.measure_inline(self.principal.as_ref(), work);
+    fn measure_inline<T>(&mut self, work: impl FnOnce(&mut Calls) -> T) -> T {
+        let (budgets, calls) = (&self.service.budgets, &mut self.calls);
+        let (done, time) = budgets.measure_inline(self.principal.as_ref(), || work(calls));
         self.inline_time += time;
         done
     }
 
-    /// Has a call begun, and carried out if that takes its time, on a thread of its own in its principal's turn.
-    fn queue(&mut self, ticket: Ticket, begin: impl FnOnce(&H) -> Carried + Send + 'static) {
-        let news = self.sender();
-        let finish = Finish::new(move |piece| news.send(ticket, piece));
-        let withdrawal = finish.withdrawal();
-        let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
-        let task = tokio::spawn(async move {
-            let Some(permit) = service.thread(principal.clone()).await else {
-                return finish.done(Outcome::Busy);
-            };
-            let work = move || {
-                give_way();
-                let carry_out = || match guarded(|| begin(&service.host)) {
-                    Carried::Now(outcome) => finish.done(outcome),
-                    Carried::Later(work) => finish.done(guarded(work)),
-                    Carried::Told(begin) => begin(finish),
-                };
-                service.budgets.measure(principal.as_ref(), carry_out);
-                drop(permit);
-            };
-            // A panic drops what it would have told, which says so.
-            let _ = tokio::task::spawn_blocking(work).await;
-        });
-        let taken_back = TakenBack::Queued(task.abort_handle(), withdrawal);
-        self.running.push(Running { ticket, taken_back });
+    fn poll_calls(&mut self, task: &mut TaskContext<'_>) -> Poll<Event> {
+        self.measure_inline(|calls| calls.poll_next(task))
     }
 
-    fn carried(&mut self, ticket: Ticket, carried: Carried) {
-        match carried {
-            Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
-            Carried::Later(work) => {
-                let news = self.sender();
-                let (service, principal) = (Arc::clone(&self.service), self.principal.clone());
-                let task = tokio::spawn(async move {
-                    let outcome = match service.thread(principal.clone()).await {
-                        None => Outcome::Busy,
-                        Some(permit) => {
-                            let budgets = Arc::clone(&service.budgets);
-                            let work = move || {
-                                // Also if nobody waits for it any more.
-                                let _permit = permit;
-                                give_way();
-                                budgets.measure(principal.as_ref(), || guarded(work))
-                            };
-                            let done = tokio::task::spawn_blocking(work).await;
-                            done.unwrap_or(Outcome::Fault)
-                        }
-                    };
-                    news.send(ticket, News::Done(outcome.into()));
-                });
-                let taken_back = TakenBack::Thread(task.abort_handle());
-                self.running.push(Running { ticket, taken_back });
-            }
-            Carried::Told(begin) => {
-                let news = self.sender();
-                let finish = Finish::new(move |piece| news.send(ticket, piece));
-                let taken_back = TakenBack::Told(finish.withdrawal());
-                self.running.push(Running { ticket, taken_back });
-                // A panic drops it, which says so.
-                let begun = std::panic::AssertUnwindSafe(|| begin(finish));
-                let _ = self.measure_inline(|| std::panic::catch_unwind(begun));
-            }
-        }
-    }
-
-    fn sender(&mut self) -> news::Sender<Ticket> {
-        let sender = self.sender.get_or_insert_with(|| {
-            let (sender, news) = news::queue();
-            self.news = Some(news);
-            sender
-        });
-        sender.clone()
-    }
-
-    /// What has not begun never does. What has begun ends for nobody, and is told so.
-    fn cancel(&mut self, ticket: Ticket) {
-        for running in self.running.extract_if(.., |running| running.ticket == ticket) {
-            match running.taken_back {
-                TakenBack::Thread(task) => task.abort(),
-                TakenBack::Told(withdrawal) => withdrawal.withdraw(),
-                TakenBack::Queued(task, withdrawal) => {
-                    task.abort();
-                    withdrawal.withdraw();
-                }
-            }
-        }
-    }
-
-    fn hear(&mut self, ticket: Ticket, news: News) {
-        match news {
-            News::Progress(progress) => {
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::News(ticket, News::Progress(progress)) => {
                 self.connection.progress(ticket, &progress, &mut self.actions);
             }
-            News::Log(log) => self.connection.log(ticket, &log, &mut self.actions),
-            News::HangUp => self.hangs_up = true,
-            News::Done(carried) => {
-                self.running.retain(|running| running.ticket != ticket);
-                self.carried(ticket, carried);
+            Event::News(ticket, News::Log(log)) => {
+                self.connection.log(ticket, &log, &mut self.actions);
+            }
+            Event::News(_, News::HangUp) => self.hangs_up = true,
+            Event::Done(ticket, outcome) => {
+                self.connection.finish(ticket, outcome, &mut self.actions);
                 self.service.host.touched();
             }
         }
@@ -346,8 +269,6 @@ impl<H: Host> Exchange<H> {
         }
         let mut feed = self.feed.take().unwrap_or_else(|| service.feed.listen());
         let mut draining = service.draining();
-        drop(self.sender());
-        let Some(mut news) = self.news.take() else { return };
         let ends_at = Instant::now() + STREAM_TIME;
         let mut routed = Vec::new();
         // Only the first event of such a stream tells how to come back, whatever has been said.
@@ -374,7 +295,7 @@ impl<H: Host> Exchange<H> {
             let waits = listens || !self.asked.is_empty();
             tokio::select! {
                 biased;
-                Some((ticket, piece)) = news.recv() => self.hear(ticket, piece),
+                event = poll_fn(|task| self.poll_calls(task)) => self.hear(event),
                 Some(body) = mail.recv() => self.connection.receive(&body, &mut self.actions),
                 // Who was too slow for some of them goes on with the next.
                 changed = feed.recv() => if let Ok(changed) = changed {

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use mcp::{Call, Caller, Carried, Connection, Server};
+use mcp::{Call, Caller, Connection, Server};
 
+use crate::calls::{Context, OutcomeFuture};
 use crate::endpoints::{EndpointAnswer, EndpointRequest};
 use crate::page::Page;
 
 pub trait Host: Send + Sync + 'static {
     fn server(&self) -> Arc<Server>;
 
-    /// Carries a call out, begins it, or says what is to be done on a thread that may wait.
-    fn carry_out(&self, call: Call, caller: Caller) -> Carried;
+    /// Carries a call out. Between two waits it must be quick: it shares its thread.
+    fn call(&self, call: Call, caller: Caller, context: Context) -> OutcomeFuture;
 
     /// Everything is there that calls need.
     fn is_ready(&self) -> bool {

@@ -68,7 +68,7 @@ pub const INLINE_TIME_FREE: Duration = Duration::from_micros(200);
 /// How far these threads give way to those that read and answer requests, when processors are short.
 pub const BLOCKING_NICENESS: i32 = 10;
 
-/// How much progress and how many logs of one exchange's calls wait to be said. The rest is dropped.
+/// How much progress and how many logs of a connection's calls wait to be said. The rest is dropped.
 pub const PIECES_MAX: usize = 256;
 /// How many messages that came by other requests wait for one exchange: answers to what it asked, and cancellations.
 pub const MAIL_MAX: usize = 128;

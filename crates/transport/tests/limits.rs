@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+use std::future::ready;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
-use mcp::{Call, Caller, Carried, Changed, Outcome, Server};
+use mcp::{Call, Caller, Changed, Outcome, Server};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -18,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use transport::limits::{INLINE_TIME_MAX, SILENCE};
-use transport::{Denied, Feed, Host, Limits, Options, Principal, Service};
+use transport::{Context, Denied, Feed, Host, Limits, Options, OutcomeFuture, Principal, Service};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,13 +34,13 @@ impl Host for Nothing {
         Arc::clone(&self.0)
     }
 
-    fn carry_out(&self, call: Call, _caller: Caller) -> Carried {
+    fn call(&self, call: Call, _caller: Caller, context: Context) -> OutcomeFuture {
         match call {
-            Call::Settle { .. } => Carried::Later(Box::new(|| {
+            Call::Settle { .. } => context.run(|| {
                 std::thread::sleep(SILENCE + SOON);
                 Outcome::Fault
-            })),
-            _ => Outcome::Fault.into(),
+            }),
+            _ => Box::pin(ready(Outcome::Fault)),
         }
     }
 }
@@ -435,17 +436,17 @@ impl Host for Blocking {
         Arc::clone(&self.server)
     }
 
-    fn carry_out(&self, _call: Call, caller: Caller) -> Carried {
+    fn call(&self, _call: Call, caller: Caller, context: Context) -> OutcomeFuture {
         let log = Arc::clone(&self.log);
         let is_ann = caller.principal.as_deref() == Some("ann");
-        Carried::Later(Box::new(move || {
+        context.run(move || {
             if is_ann {
                 log.ann_running.fetch_add(1, Ordering::SeqCst);
                 let is_released = log.is_released.lock().unwrap();
                 drop(log.released.wait_while(is_released, |is_released| !*is_released).unwrap());
             }
             Outcome::BadParams("done".to_owned())
-        }))
+        })
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Denied> {
@@ -485,7 +486,7 @@ fn blocking_calls_of_one_principal_do_not_delay_another() {
 struct Inline {
     server: Arc<Server>,
     log: Arc<Log>,
-    is_told: bool,
+    is_async: bool,
 }
 
 impl Host for Inline {
@@ -493,7 +494,7 @@ impl Host for Inline {
         Arc::clone(&self.server)
     }
 
-    fn carry_out(&self, _call: Call, caller: Caller) -> Carried {
+    fn call(&self, _call: Call, caller: Caller, _context: Context) -> OutcomeFuture {
         let log = Arc::clone(&self.log);
         let is_ann = caller.principal.as_deref() == Some("ann");
         let work = move || {
@@ -505,9 +506,9 @@ impl Host for Inline {
             }
             Outcome::BadParams("done".to_owned())
         };
-        match self.is_told {
-            true => Carried::Told(Box::new(move |finish| finish.done(work()))),
-            false => work().into(),
+        match self.is_async {
+            true => Box::pin(async move { work() }),
+            false => Box::pin(ready(work())),
         }
     }
 
@@ -532,10 +533,10 @@ fn spin(time: Duration) {
 /// More calls than there are threads that read requests would block all of them.
 #[test]
 fn costly_calls_of_one_principal_leave_the_reading_threads() {
-    for is_told in [false, true] {
+    for is_async in [false, true] {
         let readers = std::thread::available_parallelism().unwrap().get();
         let log = Arc::new(Log::default());
-        let host = Inline { server: server(), log: Arc::clone(&log), is_told };
+        let host = Inline { server: server(), log: Arc::clone(&log), is_async };
         let limits = Limits { threads: 2 * readers + 2, ..Limits::default() };
         let serving = Serving::start_with(host, limits);
         let _release = ReleaseOnDrop(Arc::clone(&log));
@@ -555,10 +556,10 @@ fn costly_calls_of_one_principal_leave_the_reading_threads() {
         }
         let mut bob = serving.connect();
         bob.post_as("bob", "resources/list", &json!({}));
-        assert!(bob.reads("done"), "told: {is_told}");
+        assert!(bob.reads("done"), "told: {is_async}");
         log.release();
         for mut client in ann {
-            assert!(client.reads("done"), "told: {is_told}");
+            assert!(client.reads("done"), "told: {is_async}");
         }
     }
 }
@@ -566,7 +567,7 @@ fn costly_calls_of_one_principal_leave_the_reading_threads() {
 #[test]
 fn cpu_time_of_calls_that_end_elsewhere_is_charged() {
     let limits = Limits { cpu_time_per_principal: INLINE_TIME_MAX / 10, ..Limits::default() };
-    let host = Inline { server: server(), log: Arc::default(), is_told: true };
+    let host = Inline { server: server(), log: Arc::default(), is_async: true };
     let serving = Serving::start_with(host, limits);
     let mut ann = serving.connect();
     ann.post_as("ann", "resources/list", &json!({}));
@@ -577,7 +578,7 @@ fn cpu_time_of_calls_that_end_elsewhere_is_charged() {
 }
 
 #[test]
-fn principal_over_its_budget_is_told_when_to_come_again() {
+fn principal_over_its_budget_is_async_when_to_come_again() {
     let limits = Limits { bytes_per_principal: 1_000, ..Limits::default() };
     let log = Arc::new(Log::default());
     let serving = Serving::start_with(Blocking { server: server(), log }, limits);

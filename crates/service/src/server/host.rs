@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowable};
+use transport::{Context, OutcomeFuture};
 
 use super::observer::Observer;
 use super::tools::{Asker, ToolCall};
@@ -10,7 +11,6 @@ use super::upstreams::{self, Upstreams, resources};
 use super::{Toolset, catalogue, session_resources, tools, waiting};
 use crate::access::{Right, Who};
 use crate::app::App;
-use mcp::Carried;
 
 pub struct Host {
     app: App,
@@ -87,44 +87,68 @@ impl Host {
         tell(&self.listeners, changed);
     }
 
-    pub(crate) fn carry_out(&self, call: Call, caller: Caller, via: Transport) -> Carried {
+    /// Carries a call out.
+    pub(crate) fn call(
+        &self,
+        call: Call,
+        caller: Caller,
+        via: Transport,
+        context: Context,
+    ) -> OutcomeFuture {
         let watched = self.observer.begin(&call, &caller, via);
-        let carried = self.answer(call, caller);
-        watched.over(&self.observer, carried)
-    }
-
-    fn answer(&self, call: Call, caller: Caller) -> Carried {
-        if let Some(outcome) = waiting::too_large(&call) {
-            return outcome.into();
-        }
-        let may_wait = self.app.sessions().are_remote() && waiting::may_wait(&call);
-        if may_wait || waiting::is_large(&call) {
-            let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
-            if waiting::is_for_upstreams(&call) {
-                let (own, principal) = (Arc::clone(&upstreams), caller.principal.clone());
-                let work = move || carry_out(&app, &upstreams, call, caller);
-                return Carried::Told(Box::new(move |finish| own.begin(principal, finish, work)));
-            }
-            return Carried::Later(Box::new(move || {
-                waiting::ended(carry_out(&app, &upstreams, call, caller))
-            }));
-        }
-        carry_out(&self.app, &self.upstreams, call, caller)
+        let (app, upstreams) = (self.app.clone(), Arc::clone(&self.upstreams));
+        Box::pin(async move {
+            let outcome = answer(app, upstreams, call, caller, context).await;
+            watched.end(&outcome);
+            outcome
+        })
     }
 }
 
-fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) -> Carried {
+/// Answers a call; on a thread of its own from the beginning if it may have to wait, or has much to check.
+async fn answer(
+    app: App,
+    upstreams: Arc<Upstreams>,
+    call: Call,
+    caller: Caller,
+    context: Context,
+) -> Outcome {
+    if let Some(outcome) = waiting::too_large(&call) {
+        return outcome;
+    }
+    let may_wait = app.sessions().are_remote() && waiting::may_wait(&call);
+    if !may_wait && !waiting::is_large(&call) {
+        return carry_out(app, upstreams, call, caller, context).await;
+    }
+    let is_for_upstreams = waiting::is_for_upstreams(&call);
+    let on_thread = move |context| -> OutcomeFuture {
+        Box::pin(carry_out(app, upstreams, call, caller, context))
+    };
+    match is_for_upstreams {
+        true => context.begin_call(on_thread).await,
+        false => context.run_call(on_thread).await,
+    }
+}
+
+async fn carry_out(
+    app: App,
+    upstreams: Arc<Upstreams>,
+    call: Call,
+    caller: Caller,
+    context: Context,
+) -> Outcome {
     let Some(who) = Who::of(&caller) else {
         tracing::error!("what a caller may do cannot be said");
-        return Outcome::Fault.into();
+        return Outcome::Fault;
     };
     let snapshot = || app.snapshot();
-    let outcome = match call {
+    match call {
         Call::Tool { name, arguments, is_method } => {
             let asker = if is_method { Asker::Method } else { Asker::Call };
             // Only listed tools are called.
-            let Some(tool) = tools::find(name) else { return Outcome::Fault.into() };
-            return ToolCall { tool, app, upstreams, raw: &arguments, asker, caller, who }.run();
+            let Some(tool) = tools::find(name) else { return Outcome::Fault };
+            let raw = arguments;
+            ToolCall { tool, app, upstreams, raw, asker, caller, who, context }.run().await
         }
         // The call that it is for waits in another process, and hears there that nobody answered.
         Call::Settle { answers }
@@ -133,7 +157,9 @@ fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) 
             tracing::warn!("an answer came to another process than the one that asked");
             Outcome::Fault
         }
-        Call::Settle { answers } => return tools::gate::settle(app, &answers, &caller, &who),
+        Call::Settle { answers } => {
+            tools::gate::settle(&app, answers, &caller, who, &context).await
+        }
         Call::Forget { state } => {
             upstreams.forget(&state, caller.principal.as_deref());
             Outcome::Fault
@@ -142,24 +168,24 @@ fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) 
             let may_use = who.right().is_none_or(|right| right == Right::Use);
             let cursor = cursor.as_deref();
             if cursor.is_some_and(resources::is_cursor) && may_use {
-                return upstreams.list_resources(None, cursor);
+                return upstreams.list_resources(None, cursor).await;
             }
-            let sessions = || session_resources::list(app, &who);
+            let sessions = || session_resources::list(&app, &who);
             match catalogue::list_resources(&snapshot(), cursor, sessions) {
                 Outcome::Resources(page)
                     if page.next.is_none() && may_use && upstreams.are_there() =>
                 {
-                    return upstreams.list_resources(Some(page), None);
+                    upstreams.list_resources(Some(page), None).await
                 }
                 outcome => outcome,
             }
         }
         Call::ListTemplates => catalogue::list_templates(upstreams.are_there()),
         Call::ReadResource { uri } if resources::is_one(&uri) => {
-            return upstreams.read_resource(app, &who, uri);
+            upstreams.read_resource(&app, &who, uri).await
         }
         Call::ReadResource { uri } if uri.starts_with(session_resources::SCHEME) => {
-            return session_resources::read(app, &who, uri);
+            session_resources::read(app, who, uri, &context).await
         }
         Call::ReadResource { uri } => catalogue::read_resource(&snapshot(), uri),
         Call::ListPrompts { cursor } => catalogue::list_prompts(&snapshot(), cursor.as_deref()),
@@ -169,13 +195,12 @@ fn carry_out(app: &App, upstreams: &Arc<Upstreams>, call: Call, caller: Caller) 
         Call::Complete { reference: Reference::Resource(template), argument, typed }
             if template.starts_with(session_resources::SCHEME) && argument == "id" =>
         {
-            session_resources::complete(app, &who, &typed, catalogue::COMPLETIONS_MAX)
+            session_resources::complete(&app, &who, &typed, catalogue::COMPLETIONS_MAX)
         }
         Call::Complete { reference, argument, typed } => {
             catalogue::complete(&snapshot(), &reference, &argument, &typed)
         }
-    };
-    outcome.into()
+    }
 }
 
 fn tell(listeners: &Listeners, changed: &mcp::Changed) {

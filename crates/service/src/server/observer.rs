@@ -4,11 +4,10 @@
 mod about;
 mod calls;
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp::{Call, Caller, Carried, Outcome, Transport, guarded};
+use mcp::{Call, Caller, Outcome, Transport};
 
 use about::About;
 pub(crate) use calls::Calls;
@@ -40,7 +39,7 @@ impl Observer {
     }
 
     /// A call is about to be carried out.
-    pub(super) fn begin(&self, call: &Call, caller: &Caller, via: Transport) -> Watched<&Self> {
+    pub(super) fn begin(self: &Arc<Self>, call: &Call, caller: &Caller, via: Transport) -> Watched {
         let begun = self.is_timed.then(Instant::now);
         let about = begun.filter(|_| self.is_told).map(|begun| {
             let tracer = self.tracer.as_ref();
@@ -48,7 +47,8 @@ impl Observer {
         });
         let is_settling = matches!(call, Call::Settle { .. } | Call::Forget { .. });
         let name = call.name();
-        Watched { observer: self, under_way: Some(UnderWay { name, is_settling, begun, about }) }
+        let under_way = Some(UnderWay { name, is_settling, begun, about });
+        Watched { observer: Arc::clone(self), under_way }
     }
 
     fn end(&self, under_way: UnderWay, ended: Ended, outcome: Option<&Outcome>) {
@@ -63,8 +63,8 @@ impl Observer {
 }
 
 /// A call that is being looked at. Dropped before its outcome is there, it was given up, or a panic ended it.
-pub(super) struct Watched<O: Deref<Target = Observer>> {
-    observer: O,
+pub(super) struct Watched {
+    observer: Arc<Observer>,
     under_way: Option<UnderWay>,
 }
 
@@ -76,39 +76,9 @@ struct UnderWay {
     about: Option<Box<About>>,
 }
 
-impl Watched<&Observer> {
-    /// Looks at what comes of it, now or later.
-    pub(super) fn over(mut self, observer: &Arc<Observer>, carried: Carried) -> Carried {
-        if let Carried::Now(outcome) = &carried {
-            self.end(outcome);
-            return carried;
-        }
-        let under_way = self.under_way.take();
-        Watched { observer: Arc::clone(observer), under_way }.until(carried)
-    }
-}
-
-impl Watched<Arc<Observer>> {
-    fn until(mut self, carried: Carried) -> Carried {
-        match carried {
-            Carried::Now(outcome) => {
-                self.end(&outcome);
-                Carried::Now(outcome)
-            }
-            Carried::Later(work) => Carried::Later(Box::new(move || {
-                let outcome = guarded(work);
-                self.end(&outcome);
-                outcome
-            })),
-            Carried::Told(begin) => Carried::Told(Box::new(move |finish| {
-                begin(finish.through(move |carried| self.until(carried)));
-            })),
-        }
-    }
-}
-
-impl<O: Deref<Target = Observer>> Watched<O> {
-    fn end(&mut self, outcome: &Outcome) {
+impl Watched {
+    /// The call has come to this.
+    pub(super) fn end(mut self, outcome: &Outcome) {
         if let Some(under_way) = self.under_way.take() {
             let ended = match ended(outcome) {
                 Ended::Fault if under_way.is_settling => Ended::Ok,
@@ -119,7 +89,7 @@ impl<O: Deref<Target = Observer>> Watched<O> {
     }
 }
 
-impl<O: Deref<Target = Observer>> Drop for Watched<O> {
+impl Drop for Watched {
     fn drop(&mut self) {
         if let Some(under_way) = self.under_way.take() {
             let ended = if std::thread::panicking() { Ended::Fault } else { Ended::Dropped };
@@ -130,10 +100,11 @@ impl<O: Deref<Target = Observer>> Drop for Watched<O> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::mpsc::channel;
+    use std::pin::Pin;
+    use std::task::{Context as TaskContext, Poll, Waker};
 
-    use mcp::{Finish, News};
     use serde_json::value::RawValue;
 
     use super::*;
@@ -144,12 +115,22 @@ mod tests {
         Arc::new(Observer::new(None, true))
     }
 
-    fn carry_out(observer: &Arc<Observer>, carried: impl FnOnce() -> Carried) -> Carried {
+    fn watched(
+        observer: &Arc<Observer>,
+        call: impl Future<Output = Outcome> + 'static,
+    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        let call = Call::Tool { name: LINT, arguments, is_method: false };
-        let watched = observer.begin(&call, &Caller::default(), Transport::Stdio);
-        let carried = carried();
-        watched.over(observer, carried)
+        let lint = Call::Tool { name: LINT, arguments, is_method: false };
+        let watched = observer.begin(&lint, &Caller::default(), Transport::Stdio);
+        Box::pin(async move {
+            let outcome = call.await;
+            watched.end(&outcome);
+            outcome
+        })
+    }
+
+    fn poll(call: &mut Pin<Box<dyn Future<Output = Outcome>>>) -> Poll<Outcome> {
+        call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()))
     }
 
     /// How calls of the tool have ended, and how many times were taken.
@@ -159,59 +140,38 @@ mod tests {
         (ended, count.times().count())
     }
 
-    fn busy() -> Carried {
-        Outcome::Busy.into()
-    }
-
     #[test]
     fn each_call_is_counted_once_whenever_it_ends() {
         let observer = observer();
-        assert!(matches!(carry_out(&observer, busy), Carried::Now(Outcome::Busy)));
+        assert!(poll(&mut watched(&observer, async { Outcome::Busy })).is_ready());
         assert_eq!(counted(&observer), (vec![("refused", 1)], 1));
 
-        // By work that takes its time.
-        let later = || Carried::Later(Box::new(|| Outcome::BadParams(String::new())));
-        let Carried::Later(work) = carry_out(&observer, later) else { panic!("not later") };
+        // It waits for something.
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let mut later = watched(&observer, async { receiver.await.unwrap() });
+        assert!(poll(&mut later).is_pending());
         assert_eq!(counted(&observer).1, 1, "not yet");
-        work();
-        assert_eq!(counted(&observer), (vec![("refused", 2)], 2));
-
-        // By somebody else, who leaves the rest to more work.
-        let told = || -> Carried {
-            let more = || Carried::Later(Box::new(|| Outcome::Fault));
-            Carried::Told(Box::new(move |finish| finish.done(more())))
-        };
-        let Carried::Told(begin) = carry_out(&observer, told) else { panic!("not told") };
-        let (sender, news) = channel();
-        begin(Finish::new(move |piece| sender.send(piece).unwrap()));
-        let News::Done(Carried::Later(work)) = news.recv().unwrap() else { panic!("not later") };
-        assert_eq!(counted(&observer).1, 2, "not yet");
-        work();
-        assert_eq!(counted(&observer), (vec![("refused", 2), ("fault", 1)], 3));
+        sender.send(Outcome::Fault).unwrap();
+        assert!(poll(&mut later).is_ready());
+        assert_eq!(counted(&observer), (vec![("refused", 1), ("fault", 1)], 2));
     }
 
     #[test]
-    fn a_panic_is_a_fault_wherever_it_comes() {
+    fn panic_is_a_fault() {
         let observer = observer();
-        let at_once = AssertUnwindSafe(|| carry_out(&observer, || panic!("at once")));
-        assert!(catch_unwind(at_once).is_err());
-        let later = || Carried::Later(Box::new(|| panic!("later")));
-        let Carried::Later(work) = carry_out(&observer, later) else { panic!("not later") };
-        assert!(matches!(work(), Outcome::Fault));
-        let told = || Carried::Told(Box::new(|_| panic!("told")));
-        let Carried::Told(begin) = carry_out(&observer, told) else { panic!("not told") };
-        let (sender, news) = channel();
-        let finish = Finish::new(move |piece| sender.send(piece).unwrap());
-        assert!(catch_unwind(AssertUnwindSafe(|| begin(finish))).is_err());
-        assert!(matches!(news.recv().unwrap(), News::Done(Carried::Now(Outcome::Fault))));
-        assert_eq!(counted(&observer), (vec![("fault", 3)], 3));
+        let mut broken = watched(&observer, async { panic!("the tool is broken") });
+        assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut broken))).is_err());
+        assert_eq!(counted(&observer), (vec![("fault", 1)], 1));
     }
 
     #[test]
-    fn what_never_begins_is_dropped() {
+    fn call_that_is_taken_back_is_dropped() {
         let observer = observer();
-        drop(carry_out(&observer, || Carried::Later(Box::new(|| Outcome::Busy))));
-        drop(carry_out(&observer, || Carried::Told(Box::new(|finish| finish.done(Outcome::Busy)))));
+        let mut waiting = watched(&observer, pending());
+        assert!(poll(&mut waiting).is_pending());
+        drop(waiting);
+        // One that never began.
+        drop(watched(&observer, pending()));
         assert_eq!(counted(&observer), (vec![("dropped", 2)], 2));
     }
 
@@ -221,7 +181,7 @@ mod tests {
         let observer = observer();
         let call = Call::Settle { answers: mcp::Answers::default() };
         let watched = observer.begin(&call, &Caller::default(), Transport::Http);
-        watched.over(&observer, Outcome::Fault.into());
+        watched.end(&Outcome::Fault);
         let count = observer.calls.all().find(|count| count.method == "settle").unwrap();
         assert_eq!(count.ended().next(), Some(("ok", 1)));
     }
@@ -229,7 +189,7 @@ mod tests {
     #[test]
     fn nobody_looks_at_the_clock_for_nobody() {
         let observer = Arc::new(Observer::new(None, false));
-        carry_out(&observer, busy);
+        assert!(poll(&mut watched(&observer, async { Outcome::Busy })).is_ready());
         assert_eq!(counted(&observer), (vec![("refused", 1)], 0));
         assert!(!observer.is_told());
     }

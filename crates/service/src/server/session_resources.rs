@@ -1,9 +1,10 @@
 //! Sessions as resources: `session://{id}` by template, and the running ones that the caller has to do with in the list.
 
 use engine::Budget;
+use mcp::Outcome;
 use mcp::content::{Held, Resource, ResourceContents, ResourceTemplate};
-use mcp::{Carried, Outcome};
 use serde_json::json;
+use transport::Context;
 use untrusted_text::sanitize;
 
 use super::tools::{look, recorded_output, status, view_budget};
@@ -85,13 +86,12 @@ fn open_sessions(app: &App, who: &Who, limit: usize) -> Result<OpenSessions, Ref
     open.open_sessions(who, limit).map_err(|error| from_store(&error))
 }
 
-pub(super) fn read(app: &App, who: &Who, uri: String) -> Carried {
-    let (app, who) = (app.clone(), who.clone());
+pub(super) async fn read(app: App, who: Who, uri: String, context: &Context) -> Outcome {
     if uri.contains(OUTPUTS) {
         // It may read the whole log.
-        return Carried::Later(Box::new(move || read_within(&app, &who, uri, &view_budget())));
+        return context.run(move || read_within(&app, &who, uri, &view_budget())).await;
     }
-    look(move |budget| read_within(&app, &who, uri.clone(), budget))
+    look(context, move |budget| read_within(&app, &who, uri.clone(), budget)).await
 }
 
 fn read_within(app: &App, who: &Who, uri: String, budget: &Budget) -> Outcome {

@@ -7,19 +7,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, Instant};
 
 use catalog::Watch;
-use mcp::{
-    Action, Call, Caller, Carried, Connection, News as CallNews, Outcome, Reply, Server, Ticket,
-    Transport, guarded,
-};
+use mcp::{Action, Call, Caller, Connection, Outcome, Reply, Server, Ticket, Transport};
 use rustix::event::Timespec;
+use transport::{Calls, Context, Event, News, OutcomeFuture};
 
 use super::Host;
 use super::live::{self, Looked};
 use super::wake::{Wake, Waker, Woken};
-use super::workers::Workers;
 
 mod lines;
 pub(super) mod loading;
@@ -28,14 +26,16 @@ mod ready;
 #[cfg(test)]
 mod tests;
 pub(super) mod wire_log;
+mod workers;
 mod writing;
 
 use lines::{LINE_MAX, Line, Lines};
-use loading::{News, attach, load};
+use loading::{Loading, attach, load};
 use outbox::Outbox;
 use ready::Ready;
 pub(super) use wire_log::Direction;
 pub use wire_log::WireLog;
+use workers::Workers;
 
 /// Replies are written when this much has come together, whatever else is here.
 const REPLIES_BYTES: usize = 256 * 1024;
@@ -43,14 +43,14 @@ const REPLIES_BYTES: usize = 256 * 1024;
 const TOLD_PATIENCE: Duration = Duration::from_millis(400);
 /// The catalogue is loaded once the first answer is out, or when nobody speaks for this long.
 const SILENCE: Duration = Duration::from_millis(50);
-/// Work that is done within this time keeps its place among the answers.
-const INLINE: Duration = Duration::from_millis(20);
 /// How long the end of the input waits for work under way.
 const GRACE: Duration = Duration::from_millis(500);
 /// How often we look whether another process has changed a session that the client follows.
 const LOOK: Duration = Duration::from_secs(1);
 /// How many pieces of news may wait for us. Whoever has more waits.
 const NEWS_MAX: usize = 16;
+/// How many calls may be under way.
+const CALLS_MAX: usize = 256;
 
 /// Who loads the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,9 @@ pub fn serve(host: &Host, catalogue: Catalogue, wire_log: Option<WireLog>) -> io
     let ready = Ready::new(rustix::stdio::stdin(), take_stdout()?, wake);
     let host_side = HostSide {
         server: host.server(),
-        carry_out: Box::new(|call, caller| host.carry_out(call, caller, Transport::Stdio)),
+        carry_out: Box::new(|call, caller, context| {
+            host.call(call, caller, Transport::Stdio, context)
+        }),
         load: Some(Box::new(move || match catalogue {
             Catalogue::Ours => load(host, news, loader_waker),
             Catalogue::Loaded => {
@@ -80,7 +82,7 @@ pub fn serve(host: &Host, catalogue: Catalogue, wire_log: Option<WireLog>) -> io
         })),
         look: looking(host),
     };
-    let mut session = Session::new(ready, inbox, host_side, waker.clone(), wire_log);
+    let mut session = Session::new(ready, inbox, host_side, &waker, wire_log);
     let outbox = Arc::clone(&session.outbox);
     host.listen(move |changed| {
         outbox.add(changed);
@@ -138,7 +140,7 @@ struct HostSide<'a> {
     look: Look<'a>,
 }
 
-type CarryOut<'a> = Box<dyn Fn(Call, Caller) -> Carried + 'a>;
+type CarryOut<'a> = Box<dyn Fn(Call, Caller, Context) -> OutcomeFuture + 'a>;
 type Load<'a> = Box<dyn FnOnce() -> io::Result<()> + 'a>;
 type Look<'a> = Box<dyn FnMut(&Connection) -> Looked + 'a>;
 
@@ -148,11 +150,13 @@ struct Session<'a> {
     load: Option<Load<'a>>,
     look: Look<'a>,
     ready: Ready<'a>,
-    inbox: Receiver<News>,
+    inbox: Receiver<Loading>,
     /// What has changed elsewhere.
     outbox: Arc<Outbox>,
     watch: Option<Watch>,
-    workers: Workers,
+    calls: Calls,
+    /// Wakes us when one of them goes on.
+    waker: std::task::Waker,
     wire_log: Option<WireLog>,
     /// What is to be written.
     replies: Vec<u8>,
@@ -183,9 +187,9 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(
         ready: Ready<'a>,
-        inbox: Receiver<News>,
+        inbox: Receiver<Loading>,
         host: HostSide<'a>,
-        waker: Waker,
+        waker: &Waker,
         wire_log: Option<WireLog>,
     ) -> Self {
         Self {
@@ -197,7 +201,8 @@ impl<'a> Session<'a> {
             inbox,
             outbox: Arc::default(),
             watch: None,
-            workers: Workers::new(waker),
+            calls: Calls::new(Arc::new(Workers::default())),
+            waker: waker.for_tasks(),
             wire_log,
             replies: Vec::new(),
             actions: Vec::new(),
@@ -232,8 +237,10 @@ impl<'a> Session<'a> {
                     self.write()?;
                 }
             }
+            // They know from now on whom to wake.
+            self.hear_calls();
             if self.is_over && !self.is_closed && self.told.is_none() {
-                self.drain();
+                self.drain()?;
             }
             if self.is_over {
                 self.connection.close(&mut self.actions);
@@ -303,13 +310,13 @@ impl<'a> Session<'a> {
         while self.replies.len() < REPLIES_BYTES {
             self.act();
             match self.inbox.try_recv() {
-                Ok(News::Loaded) => self.loaded(),
-                Ok(News::Watching(watch)) => self.watch = Some(watch),
-                Ok(News::NotWatching(error)) if self.is_loaded => {
+                Ok(Loading::Loaded) => self.loaded(),
+                Ok(Loading::Watching(watch)) => self.watch = Some(watch),
+                Ok(Loading::NotWatching(error)) if self.is_loaded => {
                     tracing::warn!("edits of workflow files will not be seen: {error}");
                 }
-                Ok(News::NotWatching(error)) => return Err(error),
-                Ok(News::Changed(changed)) => {
+                Ok(Loading::NotWatching(error)) => return Err(error),
+                Ok(Loading::Changed(changed)) => {
                     tracing::info!("workflows have changed");
                     self.connection.changed(&changed, &mut self.actions);
                 }
@@ -317,8 +324,7 @@ impl<'a> Session<'a> {
                     if let Some(changed) = self.outbox.take() {
                         self.connection.changed(&changed, &mut self.actions);
                     }
-                    self.take_finished(Duration::ZERO, None);
-                    self.act();
+                    self.hear_calls();
                     return Ok(());
                 }
             }
@@ -377,7 +383,7 @@ impl<'a> Session<'a> {
                         self.held.push_back((ticket, call, caller));
                     }
                     Action::Cancel(ticket) => {
-                        self.workers.cancel(ticket);
+                        self.calls.cancel(ticket);
                         self.held.retain(|(held, ..)| *held != ticket);
                     }
                     Action::Warn(warning) => tracing::warn!("{warning}"),
@@ -440,64 +446,44 @@ impl<'a> Session<'a> {
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
         let carry_out = &self.carry_out;
-        let carried = guarded(|| carry_out(call, caller));
-        let patience = match &carried {
-            Carried::Now(_) => None,
-            Carried::Later(_) => Some(INLINE),
-            // It may be done already.
-            Carried::Told(_) => Some(Duration::ZERO),
+        let ended = match self.calls.len() < CALLS_MAX {
+            true => self.calls.start(ticket, |context| carry_out(call, caller, context)),
+            false => Some(Outcome::Busy),
         };
-        self.carried(ticket, carried);
-        if let Some(patience) = patience {
-            self.take_finished(patience, Some(ticket));
+        if let Some(outcome) = ended {
+            self.connection.finish(ticket, outcome, &mut self.actions);
         }
     }
 
-    fn carried(&mut self, ticket: Ticket, carried: Carried) {
-        match carried {
-            Carried::Now(outcome) => self.connection.finish(ticket, outcome, &mut self.actions),
-            Carried::Later(_) | Carried::Told(_) if self.workers.is_full() => {
-                self.connection.finish(ticket, Outcome::Busy, &mut self.actions);
-            }
-            Carried::Later(work) => self.workers.start(ticket, work),
-            Carried::Told(begin) => self.workers.begin(ticket, begin),
-        }
-    }
-
-    /// Takes what work has come to. Waits so long for it, or until this call is done.
-    fn take_finished(&mut self, patience: Duration, until: Option<Ticket>) {
-        let deadline = Instant::now() + patience;
-        while let Some((ticket, news)) = {
-            let rest = deadline.saturating_duration_since(Instant::now());
-            self.workers.finished(rest)
-        } {
-            let carried = match news {
-                CallNews::Done(carried) => carried,
-                CallNews::Progress(progress) => {
+    /// Takes what calls under way have to say.
+    fn hear_calls(&mut self) {
+        let mut task = TaskContext::from_waker(&self.waker);
+        while let Poll::Ready(event) = self.calls.poll_next(&mut task) {
+            match event {
+                Event::News(ticket, News::Progress(progress)) => {
                     self.connection.progress(ticket, &progress, &mut self.actions);
-                    continue;
+                }
+                Event::News(ticket, News::Log(log)) => {
+                    self.connection.log(ticket, &log, &mut self.actions);
                 }
                 // There is one line, and it stays.
-                CallNews::HangUp => continue,
-                CallNews::Log(log) => {
-                    self.connection.log(ticket, &log, &mut self.actions);
-                    continue;
+                Event::News(_, News::HangUp) => {}
+                Event::Done(ticket, outcome) => {
+                    self.has_changed = true;
+                    self.connection.finish(ticket, outcome, &mut self.actions);
                 }
-            };
-            self.has_changed = true;
-            let is_done = matches!(carried, Carried::Now(_));
-            self.carried(ticket, carried);
-            if is_done && until == Some(ticket) {
-                return;
             }
         }
+        self.act();
     }
 
     /// Work under way may end, within reason. What waits for longer is given up.
-    fn drain(&mut self) {
-        if !self.workers.is_idle() {
-            self.take_finished(GRACE, None);
-            self.act();
+    fn drain(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + GRACE;
+        while !self.calls.is_empty() && self.ready.wait_to_be_woken(deadline)? {
+            self.hear()?;
+            self.hear_calls();
         }
+        Ok(())
     }
 }

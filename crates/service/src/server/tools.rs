@@ -6,11 +6,12 @@ use std::borrow::Cow;
 
 use engine::{Budget, INPUT_BYTES_MAX, VIEW_STEPS_MAX};
 use mcp::content::Block;
-use mcp::{Call, Carried, Outcome};
+use mcp::{Call, Outcome};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use transport::Context;
 use untrusted_text::sanitize;
 
 use crate::error::Refusal;
@@ -191,12 +192,15 @@ fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(given: D) -> Result<T
 }
 
 /// Looks at a session here, or on a worker where that takes more than the thread may give that others wait for.
-pub(crate) fn look(view: impl Fn(&Budget) -> Outcome + Send + 'static) -> Carried {
+pub(crate) async fn look(
+    context: &Context,
+    view: impl Fn(&Budget) -> Outcome + Send + 'static,
+) -> Outcome {
     let budget = Budget::for_inline_call();
     let outcome = view(&budget);
     match budget.is_exhausted() {
-        true => Carried::Later(Box::new(move || view(&view_budget()))),
-        false => outcome.into(),
+        true => context.run(move || view(&view_budget())).await,
+        false => outcome,
     }
 }
 

@@ -2,7 +2,6 @@
 //! connects, nothing is started before a server is needed, and what was started ends with us.
 
 mod asked;
-mod beginning;
 mod call;
 pub mod code;
 mod following;
@@ -31,7 +30,6 @@ use tool_schema::arguments::Checker;
 
 use asked::Seal;
 pub(crate) use asked::is_ours as is_question;
-use beginning::Beginning;
 pub(crate) use call::{NAME as CALL, Request, Target, Work};
 pub use code::{Code, ProgramsWaiting};
 use following::{Followed, Knows};
@@ -69,7 +67,6 @@ pub struct Upstreams {
     orchestrator: OnceLock<Orchestrator>,
     seal: OnceLock<Seal>,
     parked: Parked,
-    beginning: Beginning,
     /// For what clients answer.
     checker: Checker,
     followed: Followed,
@@ -103,7 +100,6 @@ impl Upstreams {
             orchestrator: OnceLock::new(),
             seal: OnceLock::new(),
             parked: Parked::default(),
-            beginning: Beginning::default(),
             checker: Checker::default(),
             followed: Followed::default(),
             search: Search::default(),

@@ -1,9 +1,7 @@
 //! Calls that are carried out on a thread of their own from the beginning: about sessions that are over a network, which
 //! wait, and with much to check, which works.
 
-use std::sync::mpsc::sync_channel;
-
-use mcp::{Call, Carried, Finish, News, Outcome, Reference};
+use mcp::{Call, Outcome, Reference};
 
 use super::session_resources::SCHEME;
 use super::tools::called;
@@ -63,24 +61,4 @@ pub(super) fn too_large(call: &Call) -> Option<Outcome> {
     let limit = called(call)?.arguments_bytes_max?;
     let is_too_large = arguments.get().len() > limit;
     is_too_large.then(|| Outcome::BadArguments(format!("they may have {limit} bytes together")))
-}
-
-/// What comes of a call in the end.
-pub(super) fn ended(mut carried: Carried) -> Outcome {
-    loop {
-        carried = match carried {
-            Carried::Now(outcome) => return outcome,
-            Carried::Later(work) => return work(),
-            Carried::Told(begin) => {
-                let (sender, receiver) = sync_channel(1);
-                begin(Finish::new(move |news| {
-                    if let News::Done(carried) = news {
-                        // We wait for it.
-                        let _ = sender.send(carried);
-                    }
-                }));
-                receiver.recv().unwrap_or(Carried::Now(Outcome::Fault))
-            }
-        }
-    }
 }

@@ -39,6 +39,12 @@ impl Wake {
     }
 }
 
+impl std::task::Wake for Waker {
+    fn wake(self: Arc<Self>) {
+        Self::wake(&self);
+    }
+}
+
 impl AsFd for Wake {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -49,6 +55,11 @@ impl Waker {
     pub(crate) fn wake(&self) {
         // Whoever polls is gone only when the process ends.
         let _ = rustix::io::write(&*self.0, &[NEWS]);
+    }
+
+    /// The same for futures.
+    pub(crate) fn for_tasks(&self) -> std::task::Waker {
+        Arc::new(self.clone()).into()
     }
 
     /// SIGTERM and SIGINT wake instead of ending the process.

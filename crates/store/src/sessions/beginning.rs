@@ -6,7 +6,7 @@ use engine::{Budget, Command, Origin, Refusal, Rules, SESSION_STEPS_MAX, State, 
 use workflow::{Context, Workflow};
 
 use super::stored::{check_criteria, damaged, head, new_event, pinned};
-use super::{Done, Error, Session, Sessions};
+use super::{Error, Session, Sessions, written};
 use crate::error::Error as StoreError;
 use crate::model::{Created, Definition, NewSession};
 
@@ -46,36 +46,27 @@ impl Sessions {
         self.create(pinned(workflow)?, &event, ids)
     }
 
-    /// The same without waiting: reads and decides at once, and tells when it is stored, on the store's thread.
-    /// [`Error::Overtaken`]: deciding takes more work than the threads of others are for; [`Sessions::start`] does it.
-    pub fn start_then(
+    /// The same for threads that must not be blocked: reads and decides at once, and then waits until it is stored.
+    /// [`Error::Overtaken`]: deciding takes more work than such threads are for; [`Sessions::start`] does it.
+    pub async fn start_async(
         self: &Arc<Self>,
         workflow: &Workflow,
         start: Start,
-        done: Done<Arc<Session>>,
-    ) {
+    ) -> Result<Arc<Session>, Error> {
         // One that was begun before has to be read, which the thread that tells us so must not wait for.
         if self.store.is_remote() {
-            return done(self.start(workflow, start));
+            return self.start(workflow, start);
         }
-        let (event, ids) = match self.started(workflow, start, &Budget::for_inline_call()) {
-            Ok(started) => started,
-            Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => {
-                return done(Err(Error::Overtaken));
-            }
-            Err(error) => return done(Err(error)),
-        };
-        let (new, session) =
-            match pinned(workflow).and_then(|pin| self.new_session(pin, &event, ids)) {
-                Ok(new) => new,
-                Err(error) => return done(Err(error)),
-            };
+        let started = self.started(workflow, start, &Budget::for_inline_call());
+        let (event, ids) = started.map_err(|error| match error {
+            Error::Refused { refusal: Refusal::Exhausted { .. }, .. } => Error::Overtaken,
+            error => error,
+        })?;
+        let (new, session) = self.new_session(pinned(workflow)?, &event, ids)?;
         let sessions = Arc::clone(self);
-        let created = move |created: Result<Created, StoreError>| match created {
-            Ok(created) => done(sessions.created(created, session)),
-            Err(error) => done(Err(error.into())),
-        };
-        self.store.create(new, Box::new(created));
+        let created =
+            move |created: Result<Created, StoreError>| sessions.created(created?, session);
+        written(|done| self.store.create(new, done), created).await
     }
 
     /// A session of its own that begins where this one stood at a step.

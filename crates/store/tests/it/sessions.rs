@@ -366,32 +366,21 @@ fn finished_steps_are_summed_up_without_what_was_superseded() {
     assert_eq!(summary(&sessions, "s2", 10), (vec![], true));
 }
 
-#[test]
-fn who_does_not_wait_is_told() {
+#[tokio::test]
+async fn advance_without_a_thread_looks_again_where_somebody_else_was_first() {
     let world = World::new();
     let sessions = Arc::new(world.sessions());
-    let (sender, answers) = std::sync::mpsc::channel();
-    let tell = sender.clone();
-    let told = Box::new(move |started: Result<_, _>| tell.send(started.map(drop)).unwrap());
-    sessions.start_then(&workflow(), start("s1"), told);
-    answers.recv().unwrap().unwrap();
-    let advance = |revision, output: &str| {
-        let sender = sender.clone();
-        let told = Box::new(move |advanced: Result<_, _>| sender.send(advanced.map(drop)).unwrap());
-        sessions.advance_then("s1", revision, &submission("write", output), 2, told);
+    sessions.start_async(&workflow(), start("s1")).await.unwrap();
+    let advance = async |revision, output: &str| {
+        sessions.advance_async("s1", revision, &submission("write", output), 2).await.map(drop)
     };
-    advance(0, "Hey");
-    answers.recv().unwrap().unwrap();
+    advance(0, "Hey").await.unwrap();
     // Somebody else is first: whoever has an old copy is told to look again, and then gets it right.
     world.sessions().advance("s1", 1, &submission("write", "Hey there"), 3).unwrap();
-    advance(1, "Dear Ada");
-    assert!(matches!(answers.recv().unwrap(), Err(Error::Overtaken)));
-    advance(1, "Dear Ada");
-    assert!(matches!(answers.recv().unwrap(), Err(Error::Refused { .. })));
-    advance(1, "Hey there");
-    answers.recv().unwrap().unwrap();
-    advance(2, "Dear Ada");
-    answers.recv().unwrap().unwrap();
+    assert!(matches!(advance(1, "Dear Ada").await, Err(Error::Overtaken)));
+    assert!(matches!(advance(1, "Dear Ada").await, Err(Error::Refused { .. })));
+    advance(1, "Hey there").await.unwrap();
+    advance(2, "Dear Ada").await.unwrap();
     assert_eq!(place(&sessions, "s1"), (3, Some("send".to_owned()), false));
 }
 
@@ -484,8 +473,8 @@ fn rewind_that_reopens_a_session_counts_its_shares() {
 }
 
 /// Where the first step is found only after much searching.
-#[test]
-fn costly_start_is_left_to_a_thread_of_its_own() {
+#[tokio::test]
+async fn costly_start_is_left_to_a_thread_of_its_own() {
     let never = json!({"id": "never", "title": "N", "prompt": "N",
         "runCondition": {"var": "log", "contains": "now"}});
     let definition = json!({
@@ -506,10 +495,8 @@ fn costly_start_is_left_to_a_thread_of_its_own() {
         context: context.clone(),
         ..Start::default()
     };
-    let (sender, told) = std::sync::mpsc::channel();
-    let done = Box::new(move |started| sender.send(started).unwrap());
-    sessions.start_then(&workflow, start("inline"), done);
-    assert!(matches!(told.recv().unwrap(), Err(Error::Overtaken)));
+    let inline = sessions.start_async(&workflow, start("inline")).await;
+    assert!(matches!(inline, Err(Error::Overtaken)));
     assert!(matches!(sessions.open("inline"), Err(Error::NotFound)), "nothing was written");
     let session = sessions.start(&workflow, start("costly")).unwrap();
     assert_eq!(session.state.step.as_deref(), Some("last"));

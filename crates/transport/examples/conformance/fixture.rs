@@ -1,11 +1,13 @@
 //! Who carries out what the suite calls. Tools, prompts and resources are each in a file of their own.
 
+use std::future::ready;
 use std::sync::Arc;
 
-use mcp::{Call, Caller, Carried, Outcome, Reference, Server};
-use transport::{Feed, Host};
+use mcp::{Call, Caller, Outcome, Reference, Server};
+use transport::{Context, Feed, Host, OutcomeFuture};
 
 use crate::state::Signer;
+use crate::tools::Answering;
 use crate::{prompts, resources, tools};
 
 pub(crate) struct Fixture {
@@ -35,9 +37,20 @@ impl Host for Fixture {
         Arc::clone(&self.server)
     }
 
-    fn carry_out(&self, call: Call, caller: Caller) -> Carried {
+    fn call(&self, call: Call, caller: Caller, context: Context) -> OutcomeFuture {
+        match self.answer(call, caller, context) {
+            Answering::Now(outcome) => Box::pin(ready(outcome)),
+            Answering::Later(outcome) => outcome,
+        }
+    }
+}
+
+impl Fixture {
+    fn answer(&self, call: Call, caller: Caller, context: Context) -> Answering {
         match call {
-            Call::Tool { name, arguments, .. } => tools::run(self, name, arguments, caller),
+            Call::Tool { name, arguments, .. } => {
+                tools::run(self, tools::Request { name, arguments, caller, context })
+            }
             Call::ListResources { cursor: None } => resources::list().into(),
             Call::ListTemplates => resources::templates().into(),
             Call::ReadResource { uri } => resources::read(uri).into(),

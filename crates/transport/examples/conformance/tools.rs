@@ -9,9 +9,10 @@ mod telling;
 use std::time::Duration;
 
 use mcp::content::{About, Block, Tool};
-use mcp::{Answer, Ask, Call, Caller, Carried, Outcome, Question};
+use mcp::{Answer, Ask, Call, Caller, Outcome, Question};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use transport::{Context, OutcomeFuture};
 
 use crate::fixture::Fixture;
 
@@ -22,14 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Entry {
     name: &'static str,
     about: fn() -> About,
-    run: fn(&Fixture, Request) -> Carried,
+    run: fn(&Fixture, Request) -> Answering,
 }
 
 /// A call of a tool.
-struct Request {
-    name: &'static str,
-    arguments: Box<RawValue>,
-    caller: Caller,
+pub(crate) struct Request {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) caller: Caller,
+    pub(crate) context: Context,
+}
+
+/// What a tool makes of a call.
+pub(crate) enum Answering {
+    Now(Outcome),
+    Later(OutcomeFuture),
+}
+
+impl From<Outcome> for Answering {
+    fn from(outcome: Outcome) -> Self {
+        Self::Now(outcome)
+    }
 }
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -43,14 +57,9 @@ pub(crate) fn list() -> Vec<Tool> {
     entries().map(tool).collect()
 }
 
-pub(crate) fn run(
-    fixture: &Fixture,
-    name: &'static str,
-    arguments: Box<RawValue>,
-    caller: Caller,
-) -> Carried {
-    match entries().find(|entry| entry.name == name) {
-        Some(entry) => (entry.run)(fixture, Request { name, arguments, caller }),
+pub(crate) fn run(fixture: &Fixture, request: Request) -> Answering {
+    match entries().find(|entry| entry.name == request.name) {
+        Some(entry) => (entry.run)(fixture, request),
         None => Outcome::Fault.into(),
     }
 }
@@ -73,15 +82,19 @@ fn about_with_text(title: &'static str, description: &'static str, name: &str) -
     About { input_schema, ..about(title, description) }
 }
 
-fn said(text: impl Into<String>) -> Carried {
-    blocks(vec![Block::text(text)])
+fn said(words: impl Into<String>) -> Answering {
+    text(words).into()
 }
 
-fn blocks(blocks: Vec<Block>) -> Carried {
+fn text(words: impl Into<String>) -> Outcome {
+    Outcome::Blocks { blocks: vec![Block::text(words)], structured: None, is_error: false }
+}
+
+fn blocks(blocks: Vec<Block>) -> Answering {
     Outcome::Blocks { blocks, structured: None, is_error: false }.into()
 }
 
-fn failed(text: &str) -> Carried {
+fn failed(text: &str) -> Answering {
     let blocks = vec![Block::text(text)];
     Outcome::Blocks { blocks, structured: None, is_error: true }.into()
 }
@@ -111,7 +124,7 @@ impl Request {
         self.caller.answers.as_ref()?.state.as_deref()
     }
 
-    fn ask(self, questions: Vec<(&str, Question)>, state: Option<String>) -> Carried {
+    fn ask(self, questions: Vec<(&str, Question)>, state: Option<String>) -> Answering {
         let Self { name, arguments, .. } = self;
         let call = Call::Tool { name, arguments, is_method: false };
         let questions = questions.into_iter();

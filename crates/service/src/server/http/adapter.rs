@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use mcp::{Call, Caller, Carried, Connection, Server, Transport};
+use mcp::{Call, Caller, Connection, Server, Transport};
 use store::Store;
-use transport::{Denied, EndpointAnswer, EndpointRequest, Following, Page, Principal};
+use transport::{
+    Context, Denied, EndpointAnswer, EndpointRequest, Following, OutcomeFuture, Page, Principal,
+};
 
 use super::super::metrics::Metrics;
 use super::super::stdio::{Direction, WireLog};
@@ -60,10 +62,10 @@ impl transport::Host for Adapter {
         self.host.server()
     }
 
-    fn carry_out(&self, call: Call, mut caller: Caller) -> Carried {
+    fn call(&self, call: Call, mut caller: Caller, context: Context) -> OutcomeFuture {
         // Whoever is not asked who they are is not the one who runs the server either.
         caller.principal.get_or_insert_with(|| ANYBODY.into());
-        self.host.carry_out(call, caller, Transport::Http)
+        self.host.call(call, caller, Transport::Http, context)
     }
 
     fn metrics(&self, page: &mut Page) {

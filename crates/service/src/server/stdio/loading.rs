@@ -12,32 +12,32 @@ use crate::server::host::changed;
 use crate::server::wake::Waker;
 
 /// Loads the catalogue on a thread of its own, and watches it from then on.
-pub(super) fn load(host: &Host, news: SyncSender<News>, waker: Waker) -> io::Result<()> {
+pub(super) fn load(host: &Host, news: SyncSender<Loading>, waker: Waker) -> io::Result<()> {
     let tell = teller(news, waker);
     let (tell_loaded, tell_change) = (tell.clone(), tell.clone());
     let loading = host.app().loading(
         move |snapshot| {
             report(snapshot);
-            tell_loaded(News::Loaded);
+            tell_loaded(Loading::Loaded);
         },
-        move |change| tell_change(News::Changed(changed(change))),
+        move |change| tell_change(Loading::Changed(changed(change))),
         host.upstreams().beside(),
     );
     let thread = std::thread::Builder::new().name("load".to_owned());
     thread.spawn(move || match guarded_loading(loading) {
-        Ok(watch) => tell(News::Watching(watch)),
-        Err(error) => tell(News::NotWatching(error)),
+        Ok(watch) => tell(Loading::Watching(watch)),
+        Err(error) => tell(Loading::NotWatching(error)),
     })?;
     Ok(())
 }
 
 /// Somebody else has loaded the catalogue, and watches it: what changes comes with everything else.
-pub(super) fn attach(news: SyncSender<News>, waker: Waker) {
-    teller(news, waker)(News::Loaded);
+pub(super) fn attach(news: SyncSender<Loading>, waker: Waker) {
+    teller(news, waker)(Loading::Loaded);
 }
 
-fn teller(news: SyncSender<News>, waker: Waker) -> impl Fn(News) + Clone + Send + 'static {
-    move |piece: News| {
+fn teller(news: SyncSender<Loading>, waker: Waker) -> impl Fn(Loading) + Clone + Send + 'static {
+    move |piece: Loading| {
         // We are gone only when the process ends.
         let _ = news.send(piece);
         waker.wake();
@@ -71,7 +71,7 @@ fn guarded_loading(loading: impl FnOnce() -> io::Result<Watch>) -> io::Result<Wa
 }
 
 /// What other threads tell us.
-pub(super) enum News {
+pub(super) enum Loading {
     /// The catalogue is there.
     Loaded,
     /// From now on edits are seen…

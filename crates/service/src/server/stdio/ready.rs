@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -59,6 +60,14 @@ impl<'a> Ready<'a> {
             woken: wake.contains(PollFlags::IN),
             is_silent: happened == 0,
         })
+    }
+
+    /// Waits until another thread or a signal wakes us; false at the deadline.
+    pub(super) fn wait_to_be_woken(&self, deadline: Instant) -> io::Result<bool> {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let patience = Timespec::try_from(rest).unwrap_or_default();
+        let mut wake = [PollFd::new(&self.wake, PollFlags::IN)];
+        Ok(retry_on_intr(|| poll(&mut wake, Some(&patience)))? > 0)
     }
 }
 

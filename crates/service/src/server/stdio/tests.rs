@@ -18,7 +18,7 @@ use super::*;
 struct Client {
     input: Option<File>,
     output: BufReader<File>,
-    news: SyncSender<News>,
+    news: SyncSender<Loading>,
     waker: Waker,
     /// Lets the work of the tool `waits` end, one for each.
     go: Sender<()>,
@@ -54,13 +54,16 @@ impl Client {
             let ready = Ready::new(their_input.as_fd(), their_output, wake);
             let names = ["answers", "asks", "panics", "waits", "panics_later"];
             let server = Server::new("test", "Test", "1", "", "", names.map(tool).into());
-            let carry_out = |call: Call, caller: Caller| {
-                let Call::Tool { name, .. } = call else { return Outcome::Fault.into() };
+            let carry_out = async |gone: Arc<Mutex<Receiver<()>>>,
+                                   call: Call,
+                                   caller: Caller,
+                                   context: Context| {
+                let Call::Tool { name, .. } = call else { return Outcome::Fault };
                 match name {
-                    "answers" => done("answer").into(),
+                    "answers" => done("answer"),
                     "asks" if caller.answers.is_some() => {
                         let answers = caller.answers.unwrap_or_default();
-                        done(&format!("{} answers", answers.given.len())).into()
+                        done(&format!("{} answers", answers.given.len()))
                     }
                     "asks" => {
                         let form =
@@ -74,26 +77,27 @@ impl Client {
                             about: None,
                             state: None,
                         }))
-                        .into()
                     }
                     "panics" => panic!("the tool is broken"),
-                    "panics_later" => Carried::Later(Box::new(|| panic!("the work is broken"))),
+                    "panics_later" => context.run(|| panic!("the work is broken")).await,
                     _ => {
-                        let gone = Arc::clone(&gone);
-                        Carried::Later(Box::new(move || {
+                        let work = move || {
                             let _ = gone.lock().unwrap().recv();
                             done("waited")
-                        }))
+                        };
+                        context.run(work).await
                     }
                 }
             };
             let host = HostSide {
                 server: Arc::new(server),
-                carry_out: Box::new(carry_out),
+                carry_out: Box::new(move |call, caller, context| {
+                    Box::pin(carry_out(Arc::clone(&gone), call, caller, context))
+                }),
                 load: Some(Box::new(|| Ok(()))),
                 look: Box::new(|_| Looked::default()),
             };
-            Session::new(ready, inbox, host, session_waker, None).run()
+            Session::new(ready, inbox, host, &session_waker, None).run()
         });
         let mut client = Self {
             input: Some(our_input.into()),
@@ -120,7 +124,7 @@ impl Client {
     }
 
     fn load(&self) {
-        self.news.send(News::Loaded).unwrap();
+        self.news.send(Loading::Loaded).unwrap();
         self.waker.wake();
     }
 
@@ -295,7 +299,7 @@ fn calls_wait_for_the_catalogue_in_order() {
 fn a_catalogue_that_cannot_be_loaded_ends_the_session() {
     let mut client = Client::start();
     client.call(1, "answers");
-    client.news.send(News::NotWatching(io::Error::other("no"))).unwrap();
+    client.news.send(Loading::NotWatching(io::Error::other("no"))).unwrap();
     client.waker.wake();
     assert!(client.thread.join().unwrap().is_err());
 }

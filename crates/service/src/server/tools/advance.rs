@@ -10,23 +10,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use store::sessions::{Advanced, Error, Session, Verdict};
-use workflow::Context;
+use transport::Context;
 
 use super::session_answer::{
     Answer, about_session, noted, reads_outputs, revision_schema, session_id_schema, writing,
 };
-use super::tool::SUBMISSION_INLINE_BYTES_MAX;
-use super::{Carried, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
+use super::tool::{SUBMISSION_INLINE_BYTES_MAX, handle};
+use super::{Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app::App;
 use crate::error::Refusal;
-use crate::server::waiting;
 use crate::sessions::{Open, now, refusal};
+
+const NAME: &str = "workflow_advance";
 
 // It does not wait for a remote store if the session is in memory, and begins on a worker by itself otherwise.
 pub(super) const TOOL: Tool = Tool {
     inline_bytes_max: SUBMISSION_INLINE_BYTES_MAX,
-    ..Tool::new("workflow_advance", about, call)
+    ..Tool::new(NAME, about, |it| handle(call(it)))
 };
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +42,7 @@ struct Arguments {
     #[serde(deserialize_with = "arguments::submitted_output")]
     output: String,
     #[serde(default, deserialize_with = "arguments::context")]
-    context: Option<Context>,
+    context: Option<workflow::Context>,
 }
 
 fn about() -> About {
@@ -76,60 +77,53 @@ fn about() -> About {
     )
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let ToolCall { app, raw, caller, who, .. } = call;
+    let ToolCall { app, raw, caller, who, context, .. } = call;
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
     if app.sessions().are_remote() && !app.sessions().knows(&who, &arguments.session_id) {
         // It has to be looked at first, which takes its time.
-        let (app, raw) = (app.clone(), raw.to_owned());
-        return Ok(Carried::Later(Box::new(move || {
-            match hand_in(&app, arguments, &raw, caller, who) {
-                Ok(carried) => waiting::ended(carried),
-                Err(refusal) => refused(&refusal),
-            }
-        })));
+        let look = move |context| handle(hand_in(app, arguments, raw, caller, who, context));
+        return Ok(context.run_call(look).await);
     }
-    hand_in(app, arguments, raw, caller, who)
+    hand_in(app, arguments, raw, caller, who, context).await
 }
 
-fn hand_in(
-    app: &App,
+async fn hand_in(
+    app: App,
     arguments: Arguments,
-    raw: &RawValue,
+    raw: Box<RawValue>,
     caller: Caller,
     who: Who,
-) -> Result<Carried, Refusal> {
-    let open = app.sessions().seen_by(&who, &arguments.session_id, TOOL.name)?;
+    context: Context,
+) -> Result<Outcome, Refusal> {
+    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
     let stored_bytes = raw.get().len() as u64;
     open.quotas.check_append(&open, &who, &arguments.session_id, stored_bytes)?;
-    let Arguments { session_id: id, revision, step_id: step, output, context } = arguments;
-    let submission = Submission { step, output, context: context.unwrap_or_default() };
-    let raw = caller.abilities.forms.then(|| raw.to_owned());
-    let handing_in = HandingIn { open, id, revision, submission, raw, caller, who };
-    if let Some(answers) = handing_in.caller.answers.clone() {
-        return gate::decide(handing_in, &answers);
+    let Arguments { session_id: id, revision, step_id: step, output, context: reported } =
+        arguments;
+    let submission = Submission { step, output, context: reported.unwrap_or_default() };
+    let raw = caller.abilities.forms.then_some(raw);
+    let handing_in = Arc::new(HandingIn { open, id, revision, submission, raw, caller, who });
+    if handing_in.caller.answers.is_some() {
+        return gate::decide(handing_in, &context).await;
     }
-    Ok(Carried::Told(Box::new(move |finish| {
-        let handing_in = Arc::new(handing_in);
-        let later = Arc::clone(&handing_in);
-        let done = move |advanced: Result<Advanced, Error>| match advanced {
-            // Looking again, or deciding what is expensive, takes a thread's time.
-            Err(Error::Overtaken) => {
-                finish.done(Carried::Later(Box::new(move || later.wait())));
-            }
-            // Texts of the next step refer to earlier outputs, which have to be read.
-            Ok(advanced) if reads_outputs(&advanced.session) => {
-                finish.done(Carried::Later(Box::new(move || later.outcome(Ok(advanced)))));
-            }
-            advanced => finish.done(later.answer(advanced)),
-        };
+    let advanced = {
         let HandingIn { open, id, revision, submission, .. } = &*handing_in;
-        open.sessions.advance_then(id, *revision, submission, now(), Box::new(done));
-    })))
+        open.sessions.advance_async(id, *revision, submission, now()).await
+    };
+    Ok(match advanced {
+        // Looking again, or deciding what is expensive, takes a thread's time.
+        Err(Error::Overtaken) => context.run(move || handing_in.wait()).await,
+        // Texts of the next step refer to earlier outputs, which have to be read.
+        Ok(advanced) if reads_outputs(&advanced.session) => {
+            context.run(move || handing_in.outcome(Ok(advanced))).await
+        }
+        advanced => handing_in.answer(advanced, &context).await,
+    })
 }
 
 /// An output on its way in, with everything that is needed to ask about it.
@@ -161,10 +155,16 @@ impl HandingIn {
     }
 
     /// The same on one that others wait for.
-    fn answer(self: Arc<Self>, advanced: Result<Advanced, Error>) -> Carried {
+    async fn answer(
+        self: Arc<Self>,
+        advanced: Result<Advanced, Error>,
+        context: &Context,
+    ) -> Outcome {
         match self.count(advanced) {
-            Ok(advanced) => look(move |budget| self.answer_within(&advanced, budget)),
-            Err(refusal) => refused(&refusal).into(),
+            Ok(advanced) => {
+                look(context, move |budget| self.answer_within(&advanced, budget)).await
+            }
+            Err(refusal) => refused(&refusal),
         }
     }
 

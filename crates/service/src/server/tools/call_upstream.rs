@@ -1,20 +1,19 @@
 //! `call_mcp_tool`: one call of a tool of another server.
 
-use std::sync::Arc;
-
+use mcp::Outcome;
 use mcp::content::About;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::tool::CALL_BYTES_MAX;
-use super::{Carried, LogDetails, Tool, ToolCall, bounded, server_schema};
+use super::tool::{CALL_BYTES_MAX, handle};
+use super::{LogDetails, Tool, ToolCall, bounded, server_schema};
 use crate::error::Refusal;
 use crate::server::upstreams::{CALL, Request, Target, Work};
 
 pub(super) const TOOL: Tool = Tool {
     arguments_bytes_max: Some(CALL_BYTES_MAX),
     log_details: LogDetails::UpstreamInArguments,
-    ..Tool::for_upstreams(CALL, about, call)
+    ..Tool::for_upstreams(CALL, about, |it| handle(call(it)))
 };
 
 #[derive(Debug, Deserialize)]
@@ -47,18 +46,10 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let Arguments { server, tool, arguments } = call.arguments()?;
     let target = Target { server, tool, arguments: arguments.unwrap_or_default() };
-    let ToolCall { app, upstreams, raw, caller, who, .. } = call;
-    let request = Request {
-        app: app.clone(),
-        name: TOOL.name,
-        work: Work::Call(target),
-        raw: raw.to_owned(),
-        caller,
-        who,
-    };
-    let upstreams = Arc::clone(upstreams);
-    Ok(Carried::Told(Box::new(move |finish| upstreams.call(request, finish))))
+    let ToolCall { app, upstreams, raw, caller, who, context, .. } = call;
+    let request = Request { app, name: CALL, work: Work::Call(target), raw, caller, who };
+    Ok(upstreams.call(request, &context).await)
 }

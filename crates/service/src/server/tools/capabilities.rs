@@ -11,13 +11,14 @@ use registry::{Entry, Masks, Registry, is_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Carried, ToolCall, as_text, bad, looking, skipped};
+use super::tool::handle;
+use super::{ToolCall, as_text, bad, looking, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::{Searched, Unknown, Upstreams};
 use crate::words::one_line;
 
 pub(super) const TOOL: super::Tool =
-    super::Tool::for_upstreams("list_mcp_capabilities", about, call);
+    super::Tool::for_upstreams("list_mcp_capabilities", about, |it| handle(call(it)));
 
 /// How many servers, and how many tools, an answer has if nobody says.
 const LIMIT: usize = 8;
@@ -152,9 +153,9 @@ struct Tool {
     description: Option<String>,
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let Arguments { query, visibility, limit, cursor } = call.arguments()?;
-    let upstreams = call.upstreams;
+    let upstreams = &call.upstreams;
     let experimental = visibility == Some(Wanted::Experimental);
     if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
         return Err(bad(format!("limit must be from 1 to {LIMIT_MAX}")));
@@ -162,19 +163,20 @@ fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
     let query = query.unwrap_or_default();
     // `*` asks for nothing in particular either.
     if !has_words(&query) {
-        return page(upstreams, experimental, cursor.as_deref(), limit).map(Carried::from);
+        return page(upstreams, experimental, cursor.as_deref(), limit);
     }
     if cursor.is_some() {
         return Err(bad(
             "a search has one page; leave cursor out, or ask for more with limit".to_owned()
         ));
     }
-    Ok(upstreams.later(move |upstreams, finish| async move {
+    let search = async move |upstreams: Arc<Upstreams>| {
         let filter = Filter { named: &[], experimental };
         let limit = limit.unwrap_or(LIMIT);
         let searched = upstreams.find(&query, &filter, limit).await;
-        finish.done(as_text(&found(&upstreams, searched, &filter, limit)));
-    }))
+        as_text(&found(&upstreams, searched, &filter, limit))
+    };
+    Ok(upstreams.later(search).await)
 }
 
 /// All servers, as many as fit on a page or are wanted.

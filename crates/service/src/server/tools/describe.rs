@@ -19,7 +19,8 @@ use tool_schema::arguments::NoSuchTool;
 use tool_schema::tool::{Annotations, Json, Tool, Tools};
 use tool_schema::types::declaration;
 
-use super::{Carried, LogDetails, ToolCall, as_text, bad, cut, looking, server_schema, skipped};
+use super::tool::handle;
+use super::{LogDetails, ToolCall, as_text, bad, cut, looking, server_schema, skipped};
 use crate::error::Refusal;
 use crate::server::upstreams::code::OWN;
 use crate::server::upstreams::{Upstreams, refused};
@@ -27,7 +28,7 @@ use crate::words::one_line;
 
 pub(super) const TOOL: super::Tool = super::Tool {
     log_details: LogDetails::UpstreamInArguments,
-    ..super::Tool::for_upstreams("describe_mcp", about, call)
+    ..super::Tool::for_upstreams("describe_mcp", about, |it| handle(call(it)))
 };
 
 /// How many tools a page has if nobody says, and at most.
@@ -85,38 +86,39 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let upstreams = call.upstreams;
+    let upstreams = &call.upstreams;
     let usual = if arguments.tool.is_some() { Detail::Schema } else { Detail::Summary };
     let detail = arguments.detail.unwrap_or(usual);
     let page = Page::of(&arguments, detail)?;
     let registry = upstreams.registry();
     let Some(entry) = registry.get(&arguments.id) else {
         if arguments.id == OWN && detail == Detail::Types {
-            return Ok(own_types(upstreams).into());
+            return Ok(own_types(upstreams));
         }
         let error = Error::no_server(&arguments.id, &registry);
-        return Ok(refused(&error, registry.masks()).into());
+        return Ok(refused(&error, registry.masks()));
     };
     if detail == Detail::Summary && arguments.tool.is_none() {
-        return Ok(as_text(&Summary::of(entry, upstreams)).into());
+        return Ok(as_text(&Summary::of(entry, upstreams)));
     }
     if !entry.auto_discover_tools && upstreams.known_tools(&entry.id).is_none() {
         // Whoever keeps the registry wants it to be started by calls alone.
         let note = "its tools are not known before one is called: if your user names one, call it with call_mcp_tool; \
             otherwise ask them to set `autoDiscoverTools` of its entry to true";
-        return Ok(as_text(&json!({"id": entry.id, "note": note})).into());
+        return Ok(as_text(&json!({"id": entry.id, "note": note})));
     }
     let entry = Arc::clone(entry);
-    Ok(upstreams.later(move |upstreams, finish| async move {
+    let look = async move |upstreams: Arc<Upstreams>| {
         let described = match upstreams.tools(&entry.id).await {
             Ok(list) => described(&entry, &list, detail, arguments.tool.as_deref(), page),
             Err(error) => Err(error),
         };
         let masks = Arc::clone(upstreams.registry().masks());
-        finish.done(described.unwrap_or_else(|error| refused(&error, &masks)));
-    }))
+        described.unwrap_or_else(|error| refused(&error, &masks))
+    };
+    Ok(upstreams.later(look).await)
 }
 
 /// Which tools are wanted.

@@ -12,15 +12,17 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::tool::CALL_BYTES_MAX;
-use super::{Carried, Tool, ToolCall, bad, bounded};
+use super::tool::{CALL_BYTES_MAX, handle};
+use super::{Tool, ToolCall, bad, bounded};
 use crate::error::Refusal;
 use crate::server::upstreams::code::Ready;
 use crate::server::upstreams::{Request, Upstreams, Work, refused};
 
+const NAME: &str = "execute_mcp_code";
+
 pub(super) const TOOL: Tool = Tool {
     arguments_bytes_max: Some(CALL_BYTES_MAX),
-    ..Tool::for_upstreams("execute_mcp_code", about, call)
+    ..Tool::for_upstreams(NAME, about, |it| handle(call(it)))
 };
 
 /// So many servers can be named.
@@ -83,24 +85,23 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let ToolCall { app, upstreams, raw, caller, who, .. } = call;
-    let ready = match arguments.ready(upstreams)? {
+    let ToolCall { app, upstreams, raw, caller, who, context, .. } = call;
+    let ready = match arguments.ready(&upstreams)? {
         Ok(ready) => ready,
-        Err(outcome) => return Ok(outcome.into()),
+        Err(outcome) => return Ok(outcome),
     };
     let arguments = serde_json::from_str(raw.get()).unwrap_or_default();
     let request = Request {
-        app: app.clone(),
-        name: TOOL.name,
+        app,
+        name: NAME,
         work: Work::Program { ready: Box::new(ready), arguments },
-        raw: raw.to_owned(),
+        raw,
         caller,
         who,
     };
-    let upstreams = Arc::clone(upstreams);
-    Ok(Carried::Told(Box::new(move |finish| upstreams.call(request, finish))))
+    Ok(upstreams.call(request, &context).await)
 }
 
 impl Arguments {

@@ -1,6 +1,7 @@
 //! Asking the client's user whether a step may be left. The user sees the output, and what they decide becomes an
 //! event with its channel. No argument of the agent's has a say in it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Budget, Channel, Decision, LoopGate, Pending, REASON_BYTES_MAX};
@@ -8,10 +9,11 @@ use mcp::{Answer, Answers, Ask, Call, Caller, Form, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::sessions::{Error, Session};
+use transport::Context;
 use untrusted_text::escape;
 
 use super::advance::{self, HandingIn};
-use super::{Carried, cut, refused};
+use super::{cut, refused};
 use crate::access::{Right, Who};
 use crate::app::App;
 use crate::error::Refusal;
@@ -148,24 +150,28 @@ fn form(open: &Open, subject: Subject<'_>, budget: &Budget) -> Form {
 
 /// Takes what the user said, if it answers our question. It is about what they saw: where that does not wait any
 /// more, nothing is decided.
-pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried, Refusal> {
-    let asked = asked(&handing_in.open, answers, &handing_in.caller);
+pub(super) async fn decide(
+    handing_in: Arc<HandingIn>,
+    context: &Context,
+) -> Result<Outcome, Refusal> {
+    let HandingIn { open, caller, id, who, .. } = &*handing_in;
+    let asked = asked(open, caller);
     let call = handing_in.call_text();
     let Some(asked) = asked.filter(|asked| asked.is_about(handing_in.gate(&call))) else {
-        let HandingIn { open, id, who, .. } = &handing_in;
         who.refused(ANSWER, Some(id), "it answers no question that they were asked", &open.audit);
-        return Ok(not_ours().into());
+        return Ok(not_ours());
     };
-    let ruling = Ruling::of(answers.given.get(QUESTION));
-    Ok(Carried::Later(Box::new(move || {
-        let HandingIn { open, who, .. } = &handing_in;
+    let ruling = Ruling::of(caller);
+    let work = move || {
+        let HandingIn { open, who, .. } = &*handing_in;
         let decided = ruling.map(|ruling| decided(open, &asked, ruling, who));
         if let Some(Err(error)) = decided {
             return refused(&refusal(&asked.session, error));
         }
         // The same call again gets what became of it.
         handing_in.wait()
-    })))
+    };
+    Ok(context.run(work).await)
 }
 
 /// Takes what the user said about a session that has just begun, and that waits before its first step. Says which one
@@ -173,11 +179,10 @@ pub(super) fn decide(handing_in: HandingIn, answers: &Answers) -> Result<Carried
 pub(super) fn decide_start(
     open: &Open,
     arguments: &RawValue,
-    answers: &Answers,
     caller: &Caller,
     who: &Who,
 ) -> Result<String, Outcome> {
-    let asked = asked(open, answers, caller).filter(|asked| {
+    let asked = asked(open, caller).filter(|asked| {
         asked.is_about(Gate { session: &asked.session, revision: 0, call: arguments.get() })
     });
     let Some(asked) = asked else {
@@ -187,42 +192,47 @@ pub(super) fn decide_start(
     if open.see(who, &asked.session, ANSWER).is_err() {
         return Err(not_ours());
     }
-    match Ruling::of(answers.given.get(QUESTION)).map(|ruling| decided(open, &asked, ruling, who)) {
+    match Ruling::of(caller).map(|ruling| decided(open, &asked, ruling, who)) {
         Some(Err(error)) => Err(refused(&refusal(&asked.session, error))),
         _ => Ok(asked.session),
     }
 }
 
 /// Takes what a user said to a question that another process asked. The call that waits there sees what became of it.
-pub(crate) fn settle(app: &App, answers: &Answers, caller: &Caller, who: &Who) -> Carried {
-    let Ok(Some(open)) = app.sessions().get_if_any() else {
-        return not_ours().into();
-    };
-    let Some(asked) = asked(&open, answers, caller) else {
+pub(crate) async fn settle(
+    app: &App,
+    answers: Answers,
+    caller: &Caller,
+    who: Who,
+    context: &Context,
+) -> Outcome {
+    let Ok(Some(open)) = app.sessions().get_if_any() else { return not_ours() };
+    let caller = Caller { answers: Some(answers), ..caller.clone() };
+    let Some(asked) = asked(&open, &caller) else {
         who.refused(ANSWER, None, "it answers no question that they were asked", &open.audit);
-        return not_ours().into();
+        return not_ours();
     };
     // They may have been let in on it when they were asked, and not any more.
     let is_theirs = who
         .needs_about(Some(&asked.session), Right::Use, ANSWER, &open.audit)
-        .and_then(|()| open.see(who, &asked.session, ANSWER));
+        .and_then(|()| open.see(&who, &asked.session, ANSWER));
     if is_theirs.is_err() {
-        return not_ours().into();
+        return not_ours();
     }
     // Where nobody made a choice, it goes on waiting.
-    let ruling = Ruling::of(answers.given.get(QUESTION));
-    let who = who.clone();
-    Carried::Later(Box::new(move || {
+    let ruling = Ruling::of(&caller);
+    let work = move || {
         if let Some(Err(error)) = ruling.map(|ruling| decided(&open, &asked, ruling, &who)) {
             tracing::warn!("a decision cannot be recorded: {}", refusal(&asked.session, error));
         }
         // Nobody waits for what comes of it here.
         Outcome::Fault
-    }))
+    };
+    context.run(work).await
 }
 
-fn asked(open: &Open, answers: &Answers, caller: &Caller) -> Option<Asked> {
-    let state = answers.state.as_deref()?;
+fn asked(open: &Open, caller: &Caller) -> Option<Asked> {
+    let state = caller.answers.as_ref()?.state.as_deref()?;
     open.signer.verify(state, caller.principal.as_deref(), now())
 }
 
@@ -264,8 +274,8 @@ struct Ruling {
 
 impl Ruling {
     /// None where nobody made a choice: then it waits.
-    fn of(answer: Option<&Answer>) -> Option<Self> {
-        match answer? {
+    fn of(caller: &Caller) -> Option<Self> {
+        match caller.answers.as_ref()?.given.get(QUESTION)? {
             Answer::Accepted(fields) => {
                 let is_approved = match fields.get("decision").and_then(Value::as_str)? {
                     "approve" => true,

@@ -1,16 +1,20 @@
 //! `workflow_get`: a whole definition.
 
+use mcp::Outcome;
 use mcp::content::About;
-use mcp::{Carried, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::tool::handle;
 use super::{Role, Tool, ToolCall, arguments, id_schema, read_only};
 use crate::app;
 use crate::error::Refusal;
 
-pub(super) const TOOL: Tool =
-    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_get", about, call) };
+pub(super) const TOOL: Tool = Tool {
+    is_method: true,
+    role: Role::Anyone,
+    ..Tool::new("workflow_get", about, |it| handle(call(it)))
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,10 +66,10 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
     let snapshot = call.app.snapshot();
     let workflow = app::find(&snapshot, &arguments.id)?;
     let definition = serde_json::to_string(workflow).unwrap_or_default();
-    Ok(Outcome::Tool { text: (&definition).into(), structured: definition }.into())
+    Ok(Outcome::Tool { text: (&definition).into(), structured: definition })
 }

@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::{Budget, Exhausted};
 
-use super::{Carried, Role, Tool, ToolCall, bad, capitalised, read_only};
+use super::tool::handle;
+use super::{Role, Tool, ToolCall, bad, capitalised, read_only};
 use crate::error::Refusal;
 
 pub(super) const TOOL: Tool =
-    Tool { role: Role::Anyone, ..Tool::new("workflow_lint", about, call) };
+    Tool { role: Role::Anyone, ..Tool::new("workflow_lint", about, |it| handle(call(it))) };
 
 /// The longest file name. Every finding repeats it.
 const FILE_NAME_BYTES_MAX: usize = 255;
@@ -51,15 +52,16 @@ fn about() -> About {
 }
 
 /// Compiling what strangers wrote may take its time, so it does not hold up anybody else.
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let Arguments { definition, file_name } = call.arguments()?;
     if file_name.as_ref().is_some_and(|name| name.len() > FILE_NAME_BYTES_MAX) {
         return Err(bad(format!("fileName may have at most {FILE_NAME_BYTES_MAX} bytes")));
     }
-    Ok(Carried::Later(Box::new(move || {
+    let work = move || {
         let outcome = lint(&definition, file_name.as_deref(), &Budget::for_call());
         outcome.unwrap_or_else(|why| refusal(&why))
-    })))
+    };
+    Ok(call.context.run(work).await)
 }
 
 fn lint(text: &str, file_name: Option<&str>, budget: &Budget) -> Result<Outcome, Exhausted> {

@@ -2,19 +2,23 @@
 
 use std::fmt::Write;
 
+use mcp::Outcome;
 use mcp::content::About;
-use mcp::{Carried, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 use untrusted_text::{sanitize, spell_out};
 
 use super::super::catalogue;
+use super::tool::handle;
 use super::{Asker, Role, Tool, ToolCall, arguments, read_only};
 use crate::app::{self, Filter, Summary};
 use crate::error::Refusal;
 
-pub(super) const TOOL: Tool =
-    Tool { is_method: true, role: Role::Anyone, ..Tool::new("workflow_list", about, call) };
+pub(super) const TOOL: Tool = Tool {
+    is_method: true,
+    role: Role::Anyone,
+    ..Tool::new("workflow_list", about, |it| handle(call(it)))
+};
 
 /// How many workflows one page holds.
 const PAGE: usize = 50;
@@ -84,7 +88,7 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
     let ToolCall { app, asker, .. } = call;
     let snapshot = app.snapshot();
@@ -139,5 +143,5 @@ fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
     if asker == Asker::Call {
         structured["instruction"] = json!(instruction);
     }
-    Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() }.into())
+    Ok(Outcome::Tool { text: text.into(), structured: structured.to_string() })
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workflow::Context;
 
+use super::tool::handle;
 use super::{
-    Carried, ID_PATTERN, Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only,
-    refused,
+    ID_PATTERN, Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only, refused,
 };
 use crate::app::{self, App};
 use crate::error::Refusal;
@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     is_method: true,
     role: Role::Anyone,
     instead: Some("call `workflow_start`, which begins a session and returns its first step"),
-    ..Tool::new("workflow_next", about, call)
+    ..Tool::new("workflow_next", about, |it| handle(call(it)))
 };
 
 /// Opens the text of the first step.
@@ -111,22 +111,22 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let app = call.app;
+    let ToolCall { app, context, .. } = call;
     if let Some(step) = app::repeated_step(&arguments.completed_steps) {
         let details = format!("completedSteps must not repeat a step: `{step}` is there twice");
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    match next(app, &arguments, &Budget::for_inline_call()) {
+    match next(&app, &arguments, &Budget::for_inline_call()) {
         Err(refusal) if needs_worker(&refusal) => {
-            let app = app.clone();
-            Ok(Carried::Later(Box::new(move || {
+            let work = move || {
                 let outcome = next(&app, &arguments, &Budget::for_call());
                 outcome.unwrap_or_else(|refusal| refused(&refusal))
-            })))
+            };
+            Ok(context.run(work).await)
         }
-        outcome => outcome.map(Carried::Now),
+        outcome => outcome,
     }
 }
 

@@ -9,13 +9,16 @@ use sha2::{Digest as _, Sha256};
 use store::sessions::NewIds;
 
 use super::session_answer::{Answer, about_session, revision_schema, session_id_schema, writing};
-use super::{Carried, Tool, ToolCall, arguments, id_schema, refused, view_budget};
+use super::tool::handle;
+use super::{Tool, ToolCall, arguments, id_schema, refused, view_budget};
 use crate::access::Who;
 use crate::error::Refusal;
 use crate::sessions::{Beginning, Gates, Open, new_id, now, refusal};
 
+const NAME: &str = "workflow_rewind";
+
 pub(super) const TOOL: Tool =
-    Tool { waits_for_store: true, ..Tool::new("workflow_rewind", about, call) };
+    Tool { waits_for_store: true, ..Tool::new(NAME, about, |it| handle(call(it))) };
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -54,14 +57,14 @@ fn about() -> About {
     )
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let ToolCall { app, who, .. } = call;
+    let ToolCall { app, who, context, .. } = call;
     if arguments.reason.trim().is_empty() {
         let details = "reason must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    let open = app.sessions().seen_by(&who, &arguments.session_id, TOOL.name)?;
+    let open = app.sessions().seen_by(&who, &arguments.session_id, NAME)?;
     if arguments.fork {
         open.quotas.check_start(&open, &who)?;
     } else {
@@ -69,9 +72,8 @@ fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
         open.quotas.check_append(&open, &who, &arguments.session_id, stored_bytes)?;
     }
     // It reads the whole log.
-    Ok(Carried::Later(Box::new(move || {
-        rewind(&open, &arguments, &who).unwrap_or_else(|refusal| refused(&refusal))
-    })))
+    let work = move || rewind(&open, &arguments, &who).unwrap_or_else(|refusal| refused(&refusal));
+    Ok(context.run(work).await)
 }
 
 fn rewind(open: &Open, arguments: &Arguments, who: &Who) -> Result<Outcome, Refusal> {

@@ -11,24 +11,23 @@ use serde_json::value::RawValue;
 use store::Usage;
 use store::limits::SHARES_MAX;
 use store::sessions::{Error, Session, Start};
-use workflow::Context;
+use transport::Context;
 
 use super::session_answer::{Answer, about_session, noted, reads_outputs, writing};
-use super::tool::SUBMISSION_INLINE_BYTES_MAX;
-use super::{
-    Carried, LogDetails, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget,
-};
+use super::tool::{SUBMISSION_INLINE_BYTES_MAX, handle};
+use super::{LogDetails, Tool, ToolCall, arguments, gate, id_schema, look, refused, view_budget};
 use crate::access::Who;
 use crate::app;
 use crate::error::Refusal;
-use crate::server::waiting;
 use crate::sessions::{Beginning, Denied, Gate, Gates, Open, Standing, new_id, now, refusal};
+
+const NAME: &str = "workflow_start";
 
 pub(super) const TOOL: Tool = Tool {
     waits_for_store: true,
     inline_bytes_max: SUBMISSION_INLINE_BYTES_MAX,
     log_details: LogDetails::SessionInAnswer,
-    ..Tool::new("workflow_start", about, call)
+    ..Tool::new(NAME, about, |it| handle(call(it)))
 };
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +38,7 @@ struct Arguments {
     #[serde(default, deserialize_with = "arguments::goal")]
     goal: Option<String>,
     #[serde(default, deserialize_with = "arguments::context")]
-    context: Option<Context>,
+    context: Option<workflow::Context>,
     #[serde(default, deserialize_with = "arguments::key")]
     key: Option<String>,
     #[serde(default, deserialize_with = "arguments::shared_with")]
@@ -80,68 +79,60 @@ fn about() -> About {
     )
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
-    let Arguments { workflow_id, goal, context, key, shared_with } = call.arguments()?;
-    let ToolCall { app, raw, caller, who, .. } = call;
-    let open = app.sessions().get()?;
-    let raw = raw.to_owned();
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
+    let arguments: Arguments = call.arguments()?;
+    let open = call.app.sessions().get()?;
     // The session has begun, and its user was asked about its first loop.
-    if let Some(answers) = caller.answers.clone() {
-        let snapshot = app.snapshot();
-        return Ok(Carried::Later(Box::new(move || {
-            let id = match gate::decide_start(&open, &raw, &answers, &caller, &who) {
-                Ok(id) => id,
-                Err(outcome) => return outcome,
-            };
-            let workflow = app::find(&snapshot, &workflow_id).ok();
-            let overrides = workflow.and_then(|workflow| app::overridden(&snapshot, workflow));
-            let session = open.sessions.open(&id).map_err(|error| refusal(&id, error));
-            let outcome = session.and_then(|session| {
-                outcome(&open, &session, &workflow_id, &who, overrides, &view_budget())
-            });
+    if call.caller.answers.is_some() {
+        let context = call.context.clone();
+        let work = move || {
+            let outcome = decided(&open, &arguments.workflow_id, &call);
             outcome.unwrap_or_else(|refusal| refused(&refusal))
-        })));
+        };
+        return Ok(context.run(work).await);
     }
+    let Arguments { workflow_id, goal, context, key, shared_with } = arguments;
+    let ToolCall { app, raw, caller, who, context: here, .. } = call;
     open.quotas.check_start(&open, &who)?;
     let stored_bytes = raw.get().len() as u64;
     let (id, owner) = (new_id()?, who.owner(&open).to_owned());
     let (context, strict) = (context.unwrap_or_default(), open.gates == Gates::Strict);
     let snapshot = app.snapshot();
     let overrides = app::overridden(&snapshot, app::find(&snapshot, &workflow_id)?);
-    let starting = Starting {
-        open,
-        workflow_id,
-        raw,
-        caller,
-        who,
-        new: id.clone(),
-        shared: shared_with.clone(),
-        stored_bytes,
-        overrides,
-    };
+    let (new, shared) = (id.clone(), shared_with.clone());
     let start = Start { id, owner, key, goal, context, shared_with, strict, time: now() };
-    Ok(Carried::Told(Box::new(move |finish| {
-        let (sessions, found) = (Arc::clone(&starting.open.sessions), Arc::clone(&snapshot));
-        // Found a moment ago, in the same snapshot.
-        let Ok(workflow) = app::find(&found, &starting.workflow_id) else { return };
-        let again = start.clone();
-        let started = move |started: Result<Arc<Session>, _>| match started {
-            // Deciding takes a thread's time.
-            Err(Error::Overtaken) => {
-                finish.done(Carried::Later(Box::new(move || {
-                    match app::find(&snapshot, &starting.workflow_id) {
-                        Ok(workflow) => {
-                            let started = starting.open.sessions.start(workflow, again);
-                            waiting::ended(starting.answer(started))
-                        }
-                        Err(refusal) => refused(&refusal),
-                    }
-                })))
-            }
-            started => finish.done(starting.answer(started)),
-        };
-        sessions.start_then(workflow, start, Box::new(started));
-    })))
+    let started = {
+        let workflow = app::find(&snapshot, &workflow_id)?;
+        open.sessions.start_async(workflow, start.clone()).await
+    };
+    let starting =
+        Starting { open, workflow_id, raw, caller, who, new, shared, stored_bytes, overrides };
+    if !matches!(started, Err(Error::Overtaken)) {
+        return Ok(starting.answer(started, &here).await);
+    }
+    // Deciding takes a thread's time.
+    let again = move |context| {
+        handle(async move {
+            let workflow = app::find(&snapshot, &starting.workflow_id)?;
+            let started = starting.open.sessions.start(workflow, start);
+            Ok(starting.answer(started, &context).await)
+        })
+    };
+    Ok(here.run_call(again).await)
+}
+
+/// What becomes of a session once its user has answered whether its first loop shall begin.
+fn decided(open: &Open, workflow_id: &str, call: &ToolCall) -> Result<Outcome, Refusal> {
+    let ToolCall { app, raw, caller, who, .. } = call;
+    let snapshot = app.snapshot();
+    let id = match gate::decide_start(open, raw, caller, who) {
+        Ok(id) => id,
+        Err(outcome) => return Ok(outcome),
+    };
+    let workflow = app::find(&snapshot, workflow_id).ok();
+    let overrides = workflow.and_then(|workflow| app::overridden(&snapshot, workflow));
+    let session = open.sessions.open(&id).map_err(|error| refusal(&id, error))?;
+    outcome(open, &session, workflow_id, who, overrides, &view_budget())
 }
 
 /// A session on its way, with everything that is needed to answer.
@@ -159,12 +150,12 @@ struct Starting {
 }
 
 impl Starting {
-    fn answer(self, started: Result<Arc<Session>, Error>) -> Carried {
+    async fn answer(self, started: Result<Arc<Session>, Error>, context: &Context) -> Outcome {
         let Self { open, workflow_id, raw, caller, who, new, shared, stored_bytes, overrides } =
             self;
         let session = match started {
             Ok(session) => session,
-            Err(error) => return refused(&refusal(&workflow_id, error)).into(),
+            Err(error) => return refused(&refusal(&workflow_id, error)),
         };
         let is_new = session.id == new;
         open.tally.begun(if is_new { Beginning::New } else { Beginning::Repeated });
@@ -175,7 +166,7 @@ impl Starting {
             shared.iter().for_each(|name| open.note_share(&who, &new, name, true));
         }
         if should_ask(&open, &session, &workflow_id, &caller) {
-            return look(move |budget| ask(&open, &session, &raw, &caller, budget));
+            return look(context, move |budget| ask(&open, &session, &raw, &caller, budget)).await;
         }
         let overrides = overrides.filter(|_| is_new);
         let is_long = reads_outputs(&session);
@@ -184,8 +175,8 @@ impl Starting {
             outcome.unwrap_or_else(|refusal| refused(&refusal))
         };
         match is_long {
-            true => Carried::Later(Box::new(move || answer(&view_budget()))),
-            false => look(answer),
+            true => context.run(move || answer(&view_budget())).await,
+            false => look(context, answer).await,
         }
     }
 }
@@ -227,5 +218,5 @@ fn ask(
 ) -> Outcome {
     let gate = Gate { session: &session.id, revision: 0, call: raw.get() };
     let subject = gate::Subject { session, output: None };
-    gate::ask_about(open, caller, TOOL.name, raw, gate, subject, budget)
+    gate::ask_about(open, caller, NAME, raw, gate, subject, budget)
 }

@@ -15,16 +15,22 @@ use workflow::Context;
 use super::advance::complaints;
 use super::recorded_output::{self, OutputQuery};
 use super::session_answer::{Answer, about_session, reads_outputs, session_id_schema};
+use super::tool::handle;
 use super::{
-    Carried, Role, Tool, ToolCall, arguments, cut, id_schema, look, read_only, refused, view_budget,
+    Role, Tool, ToolCall, arguments, cut, id_schema, look, read_only, refused, view_budget,
 };
 use crate::access::{OpenSessions, SessionList, Who};
 use crate::error::Refusal;
 use crate::sessions::{Open, from_store, refusal, time_text};
 use crate::words::one_line;
 
-pub(super) const TOOL: Tool =
-    Tool { role: Role::Anyone, waits_for_store: true, ..Tool::new("workflow_status", about, call) };
+const NAME: &str = "workflow_status";
+
+pub(super) const TOOL: Tool = Tool {
+    role: Role::Anyone,
+    waits_for_store: true,
+    ..Tool::new(NAME, about, |it| handle(call(it)))
+};
 
 /// How many finished steps are summed up, and how much of each output is shown.
 const STEPS_MAX: usize = 30;
@@ -93,9 +99,9 @@ fn about() -> About {
     )
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let Arguments { session_id, query, step_id, iteration, attempt, offset } = call.arguments()?;
-    let ToolCall { app, who, .. } = call;
+    let ToolCall { app, who, context, .. } = call;
     let bad =
         |details: &str| Err(Refusal::InvalidParams { details: details.to_owned(), hint: None });
     if session_id.is_some() && query.is_some() {
@@ -106,32 +112,33 @@ fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
         (None, Some(_)) => bad("stepId goes with sessionId"),
         (_, None) if is_about_output => bad("iteration, attempt and offset go with stepId"),
         (Some(id), None) => {
-            let open = app.sessions().seen_by(&who, &id, TOOL.name)?;
+            let open = app.sessions().seen_by(&who, &id, NAME)?;
             let session = open.sessions.open(&id).map_err(|error| refusal(&id, error))?;
             let is_long = reads_outputs(&session);
             let answer = move |budget: &Budget| {
                 one(&open, &who, &session, budget).unwrap_or_else(|refusal| refused(&refusal))
             };
             Ok(match is_long {
-                true => Carried::Later(Box::new(move || answer(&view_budget()))),
-                false => look(answer),
+                true => context.run(move || answer(&view_budget())).await,
+                false => look(&context, answer).await,
             })
         }
         (Some(id), Some(step_id)) => {
-            let open = app.sessions().seen_by(&who, &id, TOOL.name)?;
+            let open = app.sessions().seen_by(&who, &id, NAME)?;
             let query = OutputQuery { step_id, iteration, attempt, offset };
             // It may read the whole log.
-            Ok(Carried::Later(Box::new(move || {
+            let work = move || {
                 let session = open.sessions.open(&id).map_err(|error| refusal(&id, error));
                 let page =
                     session.and_then(|session| recorded_output::read(&open, &session, &query));
                 page.map_or_else(|refusal| refused(&refusal), |page| page.outcome())
-            })))
+            };
+            Ok(context.run(work).await)
         }
         (None, None) => {
             let open = app.sessions().get_if_any()?;
             let found = open.map(|open| many(&open, &who, query.as_deref())).transpose()?;
-            Ok(listing(&found.unwrap_or_default(), query.as_deref()).into())
+            Ok(listing(&found.unwrap_or_default(), query.as_deref()))
         }
     }
 }
@@ -141,7 +148,7 @@ fn one(open: &Open, who: &Who, session: &Session, budget: &Budget) -> Result<Out
     let memory = Memory::of(open, session, budget)?;
     let mut instruction = answer.instruction();
     if memory.finished.iter().any(|finished| finished.is_cut) {
-        let name = TOOL.name;
+        let name = NAME;
         instruction.push_str(&format!("\n\n{name} with stepId returns an earlier output whole."));
     }
     let about = format!("Workflow `{}`.{}", session.state.workflow_id, memory.text());

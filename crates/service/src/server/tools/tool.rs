@@ -1,13 +1,15 @@
 //! A tool as one value, and a call of one. Each tool's file exports its value, and [`super::TOOLS`] lists them.
 
 use std::borrow::Cow;
+use std::future::ready;
 use std::sync::Arc;
 
 use engine::INPUT_BYTES_MAX;
 use mcp::content::About;
-use mcp::{Caller, Carried};
+use mcp::{Caller, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use transport::{Context, OutcomeFuture};
 
 use super::{bad, cut, misfit, refused};
 use crate::access::{Right, Who};
@@ -48,8 +50,8 @@ pub(crate) struct Tool {
     pub(super) handler: Handler,
 }
 
-/// Reads the arguments, and answers or says how the call goes on.
-pub(super) type Handler = fn(ToolCall<'_>) -> Result<Carried, Refusal>;
+/// Carries a call out.
+pub(super) type Handler = fn(ToolCall) -> OutcomeFuture;
 
 /// The role that a tool requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,15 +81,16 @@ pub(crate) enum Asker {
 }
 
 /// A call of a tool.
-pub(crate) struct ToolCall<'a> {
+pub(crate) struct ToolCall {
     pub(crate) tool: &'static Tool,
-    pub(crate) app: &'a App,
-    pub(crate) upstreams: &'a Arc<Upstreams>,
+    pub(crate) app: App,
+    pub(crate) upstreams: Arc<Upstreams>,
     /// The arguments as they came: a JSON object.
-    pub(crate) raw: &'a RawValue,
+    pub(crate) raw: Box<RawValue>,
     pub(crate) asker: Asker,
     pub(crate) caller: Caller,
     pub(crate) who: Who,
+    pub(crate) context: Context,
 }
 
 impl Tool {
@@ -126,12 +129,20 @@ impl From<&Tool> for mcp::content::Tool {
     }
 }
 
-impl<'a> ToolCall<'a> {
+/// What a handler makes of a call, with a refusal as its outcome.
+pub(super) fn handle(
+    answer: impl Future<Output = Result<Outcome, Refusal>> + Send + 'static,
+) -> OutcomeFuture {
+    Box::pin(async { answer.await.unwrap_or_else(|refusal| refused(&refusal)) })
+}
+
+impl ToolCall {
     /// Checks the caller's role, and runs the handler.
-    pub(crate) fn run(self) -> Carried {
-        let handler = self.tool.handler;
-        let carried = self.check_role().and_then(|()| handler(self));
-        carried.unwrap_or_else(|refusal| refused(&refusal).into())
+    pub(crate) fn run(self) -> OutcomeFuture {
+        match self.check_role() {
+            Ok(()) => (self.tool.handler)(self),
+            Err(refusal) => Box::pin(ready(refused(&refusal))),
+        }
     }
 
     fn check_role(&self) -> Result<(), Refusal> {
@@ -150,8 +161,8 @@ impl<'a> ToolCall<'a> {
     }
 
     /// Reads the arguments. A refusal says which one is wrong, in the words of the tool's schema.
-    pub(super) fn arguments<A: Deserialize<'a>>(&self) -> Result<A, Refusal> {
-        mcp::params(Some(self.raw)).map_err(|error| {
+    pub(super) fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, Refusal> {
+        mcp::params(Some(&self.raw)).map_err(|error| {
             let details = error.data.and_then(|data| data["details"].as_str().map(str::to_owned));
             let details = self.misfit().or(details).unwrap_or_default();
             bad(cut(&details, DETAILS_BYTES_MAX).into_owned())
@@ -164,9 +175,9 @@ impl<'a> ToolCall<'a> {
             return None;
         }
         let schema = (self.tool.about)().input_schema;
-        let encoded = misfit::encoded_argument(&schema, self.raw);
+        let encoded = misfit::encoded_argument(&schema, &self.raw);
         // The tools for upstreams have words of their own for what is often wrong.
         let is_checked = self.tool.needs_upstreams;
-        encoded.or_else(|| misfit::misfit(&schema, self.raw).filter(|_| is_checked))
+        encoded.or_else(|| misfit::misfit(&schema, &self.raw).filter(|_| is_checked))
     }
 }

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 use workflow::Context;
 
-use super::{
-    Carried, Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only, refused,
-};
+use super::tool::handle;
+use super::{Role, Tool, ToolCall, arguments, id_schema, needs_worker, read_only, refused};
 use crate::app::App;
 use crate::error::Refusal;
 
@@ -17,7 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     is_method: true,
     role: Role::Anyone,
     instead: Some("call `workflow_start`; in its session `workflow_advance` checks each output"),
-    ..Tool::new("workflow_validate", about, call)
+    ..Tool::new("workflow_validate", about, |it| handle(call(it)))
 };
 
 /// The first protocol puts it before everything more specific.
@@ -74,22 +73,22 @@ fn about() -> About {
     }
 }
 
-fn call(call: ToolCall<'_>) -> Result<Carried, Refusal> {
+async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let arguments: Arguments = call.arguments()?;
-    let app = call.app;
+    let ToolCall { app, context, .. } = call;
     if arguments.output.is_empty() {
         let details = "output must not be empty".to_owned();
         return Err(Refusal::InvalidParams { details, hint: None });
     }
-    match validate(app, &arguments, &Budget::for_inline_call()) {
+    match validate(&app, &arguments, &Budget::for_inline_call()) {
         Err(refusal) if needs_worker(&refusal) => {
-            let app = app.clone();
-            Ok(Carried::Later(Box::new(move || {
+            let work = move || {
                 let outcome = validate(&app, &arguments, &Budget::for_call());
                 outcome.unwrap_or_else(|refusal| refused(&refusal))
-            })))
+            };
+            Ok(context.run(work).await)
         }
-        outcome => outcome.map(Carried::Now),
+        outcome => outcome,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Channel;
-use mcp::{Ask, Caller, Carried, Finish, Outcome, Question};
+use mcp::{Ask, Caller, Outcome, Question};
 use orchestrator::{Answer, Asker, CallResult, Error, Form, Wanted};
 use registry::policy::Denied;
 use serde_json::value::RawValue;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tool_schema::arguments::Verdict;
+use transport::{Context, OutcomeFuture};
 use untrusted_text::sanitize;
 
 use super::asked::{About, Asked, new_id};
@@ -186,30 +187,36 @@ pub(super) fn queue() -> Option<(Sender<Said>, OwnedPermit<Said>, Receiver<Said>
 
 impl Upstreams {
     /// Makes a call, or goes on with one.
-    pub(crate) fn call(self: &Arc<Self>, request: Request, finish: Finish) {
+    pub(crate) async fn call(self: &Arc<Self>, request: Request, context: &Context) -> Outcome {
         if request.caller.answers.is_none() {
-            return self.call_here(request, finish);
+            return self.call_here(request, context.clone()).await;
         }
         // What was answered is held against a form that an upstream has made.
-        let (own, principal) = (Arc::clone(self), request.caller.principal.clone());
-        let call = move |finish| own.call_here(request, finish);
-        self.begin(principal, finish, move || Carried::Told(Box::new(call)));
+        let own = Arc::clone(self);
+        let call = move |context| -> OutcomeFuture {
+            Box::pin(async move { own.call_here(request, context).await })
+        };
+        context.begin_call(call).await
     }
 
-    fn call_here(self: &Arc<Self>, request: Request, finish: Finish) {
-        let runtime = match self.runtime() {
-            Ok(runtime) => runtime.clone(),
-            Err(error) => {
-                tracing::error!("nothing can speak with upstreams: {error}");
-                return finish.done(Outcome::Fault);
-            }
+    async fn call_here(self: &Arc<Self>, request: Request, context: Context) -> Outcome {
+        let begun = {
+            let runtime = match self.runtime() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    tracing::error!("nothing can speak with upstreams: {error}");
+                    return Outcome::Fault;
+                }
+            };
+            let _inside = runtime.enter();
+            self.conversation(&request)
         };
-        let _inside = runtime.enter();
-        match self.conversation(&request) {
+        match begun {
             Ok(conversation) => {
-                runtime.spawn(conversation.go_on(Arc::clone(self), request, finish));
+                let go_on = |own| conversation.go_on(own, request, context);
+                self.later(go_on).await
             }
-            Err(outcome) => finish.done(*outcome),
+            Err(outcome) => *outcome,
         }
     }
 
@@ -371,29 +378,43 @@ impl Upstreams {
 }
 
 impl Conversation {
-    /// Until it is over, or somebody must be asked.
-    async fn go_on(mut self, upstreams: Arc<Upstreams>, request: Request, finish: Finish) {
-        let cancelled = self.cancelled.clone();
-        finish.withdrawal().then(move || cancelled.cancel());
-        let said = loop {
+    /// Until it is over, or somebody must be asked. Dropped before, the upstream's call is cancelled.
+    fn go_on(
+        mut self,
+        upstreams: Arc<Upstreams>,
+        request: Request,
+        context: Context,
+    ) -> impl Future<Output = Outcome> {
+        let cancelling = self.cancelled.clone().drop_guard();
+        async move {
+            let said = self.listen(&context).await;
+            cancelling.disarm();
+            self.heard(said, &upstreams, &request)
+        }
+    }
+
+    async fn listen(&mut self, context: &Context) -> Option<Said> {
+        loop {
             tokio::select! {
                 biased;
-                Some(step) = self.steps.recv() => finish.progress(step),
-                said = self.said.recv() => break said,
+                Some(step) = self.steps.recv() => context.progress(step),
+                said = self.said.recv() => return said,
             }
-        };
-        let outcome = match said {
-            Some(Said::Over(called)) => over(&upstreams, &request, *called),
+        }
+    }
+
+    fn heard(self, said: Option<Said>, upstreams: &Arc<Upstreams>, request: &Request) -> Outcome {
+        match said {
+            Some(Said::Over(called)) => over(upstreams, request, *called),
             Some(Said::Ended(outcome)) => code::outcome(&outcome),
-            Some(Said::Unconfirmed(form)) => confirm(&upstreams, &request, form),
+            Some(Said::Unconfirmed(form)) => confirm(upstreams, request, form),
             Some(Said::Question { form, answer }) => {
                 let question = Asking { form, answer, misfits: 0 };
-                self.ask(&upstreams, &request, question, None)
+                self.ask(upstreams, request, question, None)
             }
             // A panic, which the log has.
             None => Outcome::Fault,
-        };
-        finish.done(outcome);
+        }
     }
 
     /// Waits here until our client brings the answer; once more where the last one did not fit.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_util::sync::CancellationToken;
+use transport::{Context, block_on};
 
 use super::call::{Consent, Conversation, Request, STEPS_MAX, Said, queue, why_refused};
 use super::questions::Questions;
@@ -20,8 +21,8 @@ use super::{Upstreams, resource_uri};
 use crate::access::Who;
 use crate::app::App;
 use crate::audit::Line;
+use crate::server::Toolset;
 use crate::server::tools::{Asker as ToolAsker, Role, TOOLS, Tool, ToolCall};
-use crate::server::{Toolset, waiting};
 
 /// How many programs of one principal may wait for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,12 +269,11 @@ impl Own for OwnTools {
                 return Err(failed(Kind::Tool, format!("there is no `{function}`")));
             };
             // Some of them take a thread for a while.
-            let carried = tokio::task::spawn_blocking(move || {
-                let (app, upstreams, raw) = (&app, &upstreams, &*arguments);
-                let asker = ToolAsker::Call;
-                waiting::ended(ToolCall { tool, app, upstreams, raw, asker, caller, who }.run())
+            let called = tokio::task::spawn_blocking(move || {
+                let (raw, asker, context) = (arguments, ToolAsker::Call, Context::default());
+                block_on(ToolCall { tool, app, upstreams, raw, asker, caller, who, context }.run())
             });
-            match carried.await {
+            match called.await {
                 Ok(outcome) => value(outcome),
                 Err(error) => Err(failed(Kind::Tool, error.to_string())),
             }

@@ -2,18 +2,20 @@
 //! anyway, or that may be looked into; who takes too long is left out for now, and comes when it is there.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
+use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
+use mcp::Outcome;
 use mcp::content::{ForeignResource, Listed, Page, ResourceTemplate};
-use mcp::{Carried, Finish, Outcome};
 use orchestrator::kept::{self, Address, Piece};
 use orchestrator::upstream::list::List;
 use orchestrator::{Error, Party};
 use registry::Entry;
 use registry::entry::Visibility;
 use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, timeout_at};
 
 use super::refused::as_error;
@@ -73,24 +75,24 @@ impl Place {
 
 impl Upstreams {
     /// Fills a page that has room, or makes one of its own where a cursor leads here.
-    pub(crate) fn list_resources(
+    pub(crate) async fn list_resources(
         self: &Arc<Self>,
         page: Option<Page<Listed>>,
         cursor: Option<&str>,
-    ) -> Carried {
+    ) -> Outcome {
         let place = match cursor.filter(|cursor| is_cursor(cursor)).map(|it| (it, Place::read(it)))
         {
             Some((cursor, None)) => {
-                return Outcome::BadParams(format!("unknown cursor `{cursor}`")).into();
+                return Outcome::BadParams(format!("unknown cursor `{cursor}`"));
             }
             Some((_, Some(place))) => place,
             None => Place::default(),
         };
         let page = page.unwrap_or(Page { items: Vec::new(), next: None, is_live: true });
-        self.later(move |upstreams, finish| async move {
-            let page = upstreams.filled(page, place).await;
-            finish.done(Outcome::Resources(page));
-        })
+        let fill = async move |upstreams: Arc<Self>| {
+            Outcome::Resources(upstreams.filled(page, place).await)
+        };
+        self.later(fill).await
     }
 
     async fn filled(self: &Arc<Self>, mut page: Page<Listed>, place: Place) -> Page<Listed> {
@@ -139,16 +141,18 @@ impl Upstreams {
     }
 
     /// Reads one, for somebody who may.
-    pub(crate) fn read_resource(self: &Arc<Self>, app: &App, who: &Who, uri: String) -> Carried {
+    pub(crate) async fn read_resource(
+        self: &Arc<Self>,
+        app: &App,
+        who: &Who,
+        uri: String,
+    ) -> Outcome {
         let audit = app.sessions().audit();
         if let Err(refusal) = who.needs(Right::Use, "resources/read", audit) {
-            return crate::server::tools::refused(&refusal).into();
+            return crate::server::tools::refused(&refusal);
         }
         let party = self.party(who);
-        self.later(move |upstreams, finish| async move {
-            let outcome = upstreams.read(party, uri).await;
-            finish.done(outcome);
-        })
+        self.later(async move |upstreams: Arc<Self>| upstreams.read(party, uri).await).await
     }
 
     async fn read(self: &Arc<Self>, party: Party, uri: String) -> Outcome {
@@ -176,23 +180,35 @@ impl Upstreams {
     }
 
     /// Carries something out that waits for upstreams, until nobody wants it any more.
-    pub(crate) fn later<F: Future<Output = ()> + Send + 'static>(
+    pub(crate) async fn later<F: Future<Output = Outcome> + Send + 'static>(
         self: &Arc<Self>,
-        act: impl FnOnce(Arc<Self>, Finish) -> F + Send + 'static,
-    ) -> Carried {
-        let own = Arc::clone(self);
-        Carried::Told(Box::new(move |finish| {
-            let runtime = match own.runtime() {
-                Ok(runtime) => runtime.clone(),
-                Err(error) => {
-                    tracing::error!("nothing can speak with upstreams: {error}");
-                    return finish.done(Outcome::Fault);
-                }
-            };
-            let withdrawal = finish.withdrawal();
-            let task = runtime.spawn(act(own, finish)).abort_handle();
-            withdrawal.then(move || task.abort());
-        }))
+        act: impl FnOnce(Arc<Self>) -> F,
+    ) -> Outcome {
+        match self.runtime() {
+            Ok(runtime) => Task(runtime.spawn(act(Arc::clone(self)))).await,
+            Err(error) => {
+                tracing::error!("nothing can speak with upstreams: {error}");
+                Outcome::Fault
+            }
+        }
+    }
+}
+
+/// What goes on on the runtime of the upstreams, and ends there if nobody waits for it any more.
+struct Task(JoinHandle<Outcome>);
+
+impl Future for Task {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Outcome> {
+        // A panic, which the log has.
+        Pin::new(&mut self.0).poll(task).map(|ended| ended.unwrap_or(Outcome::Fault))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

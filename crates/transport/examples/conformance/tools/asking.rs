@@ -1,10 +1,10 @@
 //! Tools that ask the client once: its model for a text, its user by all kinds of forms.
 
 use mcp::content::{Block, Message};
-use mcp::{Answer, Carried, Form, Question, Sampling};
+use mcp::{Answer, Form, Question, Sampling};
 use serde_json::{Value, json};
 
-use super::{Entry, Request, about, about_with_text, failed, said};
+use super::{Answering, Entry, Request, about, about_with_text, failed, said};
 
 pub(super) const TOOLS: &[Entry] = &[
     Entry {
@@ -51,7 +51,7 @@ pub(super) const TOOLS: &[Entry] = &[
     },
 ];
 
-fn sample(request: Request, prompt: &str) -> Carried {
+fn sample(request: Request, prompt: &str) -> Answering {
     match request.answer("answer") {
         Some(Answer::Sampled(sampled)) => {
             said(format!("LLM response: {}", sampled.text().unwrap_or("no text")))
@@ -67,7 +67,7 @@ pub(super) fn prompted(prompt: &str, tokens_max: u32) -> Question {
     Question::Sampling(Sampling { messages, system_prompt: None, tokens_max })
 }
 
-fn fill_in(request: Request, message: String, schema: Value, label: &str) -> Carried {
+fn fill_in(request: Request, message: String, schema: Value, label: &str) -> Answering {
     if !request.is_answered() {
         return request.ask(vec![("answer", Form { message, schema }.into())], None);
     }

@@ -1,10 +1,10 @@
 //! Tools that are called until everything is known: what is missing or makes no sense is asked for again.
 
-use mcp::{Answer, Carried, Form, Outcome, Question, Root};
+use mcp::{Answer, Form, Outcome, Question, Root};
 use serde_json::{Value, json};
 
 use super::asking::prompted;
-use super::{Entry, Request, about, failed, said};
+use super::{Answering, Entry, Request, about, failed, said};
 use crate::fixture::Fixture;
 
 pub(super) const TOOLS: &[Entry] = &[
@@ -74,7 +74,11 @@ pub(super) const TOOLS: &[Entry] = &[
 ];
 
 /// Asks as often as something comes back that does not help; a client from which nothing comes back is let be.
-fn ask_again(request: Request, questions: Vec<(&str, Question)>, state: Option<String>) -> Carried {
+fn ask_again(
+    request: Request,
+    questions: Vec<(&str, Question)>,
+    state: Option<String>,
+) -> Answering {
     let answers = request.caller.answers.as_ref();
     let mut given = answers.into_iter().flat_map(|answers| answers.given.values());
     let is_refused = given.any(|answer| matches!(answer, Answer::Declined | Answer::Cancelled));
@@ -84,7 +88,7 @@ fn ask_again(request: Request, questions: Vec<(&str, Question)>, state: Option<S
     request.ask(questions, state)
 }
 
-fn confirmed(fixture: &Fixture, request: Request) -> Carried {
+fn confirmed(fixture: &Fixture, request: Request) -> Answering {
     let state = match kept(fixture, &request) {
         Ok(state) => state,
         Err(outcome) => return outcome.into(),
@@ -97,7 +101,7 @@ fn confirmed(fixture: &Fixture, request: Request) -> Carried {
     ask_again(request, vec![("confirm", question)], Some(state))
 }
 
-fn several(fixture: &Fixture, request: Request) -> Carried {
+fn several(fixture: &Fixture, request: Request) -> Answering {
     if let Err(outcome) = kept(fixture, &request) {
         return outcome.into();
     }
@@ -115,7 +119,7 @@ fn several(fixture: &Fixture, request: Request) -> Carried {
 }
 
 /// The name is asked for first, and travels in the state while the colour is.
-fn rounds(fixture: &Fixture, request: Request) -> Carried {
+fn rounds(fixture: &Fixture, request: Request) -> Answering {
     let state = match kept(fixture, &request) {
         Ok(state) => state.unwrap_or_default(),
         Err(outcome) => return outcome.into(),

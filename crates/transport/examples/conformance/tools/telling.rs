@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use mcp::{Carried, Changed, Finish, Level, Log, Progress};
+use mcp::{Changed, Level, Log, Outcome, Progress};
 use serde_json::json;
 use tokio::time::sleep;
+use transport::Context;
 
-use super::{Entry, about, said};
+use super::{Answering, Entry, about, text};
 
 /// Between two things that are said.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -17,29 +18,29 @@ pub(super) const TOOLS: &[Entry] = &[
     Entry {
         name: "test_tool_with_logging",
         about: || about("Log", "Writes three lines for the client's log"),
-        run: |_, _| begun(log),
+        run: |_, request| Answering::Later(Box::pin(log(request.context))),
     },
     Entry {
         name: "test_logging_tool",
         about: || about("Log on request", "Writes lines for the client's log, if it wants any"),
-        run: |_, _| begun(log),
+        run: |_, request| Answering::Later(Box::pin(log(request.context))),
     },
     Entry {
         name: "test_tool_with_progress",
         about: || about("Progress", "Says how far it has come"),
-        run: |_, _| begun(progress),
+        run: |_, request| Answering::Later(Box::pin(progress(request.context))),
     },
     Entry {
         name: "test_reconnection",
         about: || about("Reconnection", "Lets the client go, and answers when it is back"),
-        run: |_, _| begun(let_go),
+        run: |_, request| Answering::Later(Box::pin(let_go(request.context))),
     },
     Entry {
         name: "test_trigger_tool_change",
         about: || about("Change of tools", "Says that the list of tools has changed"),
         run: |fixture, _| {
             fixture.feed.tell(Changed { tools: true, ..Changed::default() });
-            said("Whoever listens has been told.")
+            text("Whoever listens has been told.").into()
         },
     },
     Entry {
@@ -47,36 +48,31 @@ pub(super) const TOOLS: &[Entry] = &[
         about: || about("Change of prompts", "Says that the list of prompts has changed"),
         run: |fixture, _| {
             fixture.feed.tell(Changed { prompts: true, ..Changed::default() });
-            said("Whoever listens has been told.")
+            text("Whoever listens has been told.").into()
         },
     },
 ];
 
-/// Goes on beside the request.
-fn begun<F: Future<Output = ()> + Send + 'static>(work: fn(Finish) -> F) -> Carried {
-    Carried::Told(Box::new(move |finish| drop(tokio::spawn(work(finish)))))
-}
-
-async fn log(finish: Finish) {
+async fn log(context: Context) -> Outcome {
     for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         let logger = Some("conformance-fixture".to_owned());
-        finish.log(Log { level: Level::Info, logger, data: json!(text) });
+        context.log(Log { level: Level::Info, logger, data: json!(text) });
         sleep(PAUSE).await;
     }
-    finish.done(said("Tool with logging executed successfully"));
+    text("Tool with logging executed successfully")
 }
 
-async fn progress(finish: Finish) {
+async fn progress(context: Context) -> Outcome {
     for done in [0.0, 50.0, 100.0] {
         let message = Some(format!("Completed step {done} of 100"));
-        finish.progress(Progress { done, total: Some(100.0), message });
+        context.progress(Progress { done, total: Some(100.0), message });
         sleep(PAUSE).await;
     }
-    finish.done(said("Tool with progress executed successfully"));
+    text("Tool with progress executed successfully")
 }
 
-async fn let_go(finish: Finish) {
-    finish.hang_up();
+async fn let_go(context: Context) -> Outcome {
+    context.hang_up();
     sleep(AWAY).await;
-    finish.done(said("Whoever reads this has come back for it."));
+    text("Whoever reads this has come back for it.")
 }

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcp::content::{About, Block, Held, Page, Resource, ResourceContents, Tool};
-use mcp::{
-    Answer, Ask, Call, Caller, Carried, Changed, Finish, Form, More, Outcome, Progress, Server,
-};
+use mcp::{Answer, Ask, Call, Caller, Changed, Form, More, Outcome, Progress, Server};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use transport::{Feed, Host, Options, Service};
+use tokio::sync::oneshot;
+use transport::{Context, Feed, Host, Options, OutcomeFuture, Service};
 
 use crate::transcripts::PATIENCE;
 
@@ -36,7 +35,7 @@ pub(super) enum Seen {
 
 struct State {
     seen: Mutex<Sender<Seen>>,
-    waiting: Mutex<Vec<Finish>>,
+    waiting: Mutex<Vec<oneshot::Sender<Outcome>>>,
     /// A tool that comes and goes.
     has_more: Mutex<bool>,
 }
@@ -99,7 +98,7 @@ impl Upstream {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        finish.done(said("done at last"));
+        finish.send(said("done at last")).unwrap();
     }
 
     /// One more tool is there, or not.
@@ -181,15 +180,17 @@ impl Tools {
         let _ = self.state.seen.lock().unwrap().send(seen);
     }
 
-    fn wait(&self, finish: Finish) {
-        finish.progress(Progress {
-            done: 1.0,
-            total: Some(2.0),
-            message: Some("half of it".to_owned()),
-        });
-        let state = Arc::clone(&self.state);
-        finish.withdrawal().then(move || drop(state.seen.lock().unwrap().send(Seen::Withdrawn)));
-        self.state.waiting.lock().unwrap().push(finish);
+    fn wait(&self, context: &Context) -> OutcomeFuture {
+        let message = Some("half of it".to_owned());
+        context.progress(Progress { done: 1.0, total: Some(2.0), message });
+        let (sender, receiver) = oneshot::channel();
+        self.state.waiting.lock().unwrap().push(sender);
+        let mut seeing = SeesWithdrawal(Some(Arc::clone(&self.state)));
+        Box::pin(async move {
+            let outcome = receiver.await.unwrap();
+            seeing.0.take();
+            outcome
+        })
     }
 }
 
@@ -202,7 +203,28 @@ impl Host for Tools {
         Arc::clone(&self.server)
     }
 
-    fn carry_out(&self, call: Call, caller: Caller) -> Carried {
+    fn call(&self, call: Call, caller: Caller, context: Context) -> OutcomeFuture {
+        if matches!(call, Call::Tool { name: "waits", .. }) {
+            self.see(Seen::Called("waits", json!({})));
+            return self.wait(&context);
+        }
+        Box::pin(std::future::ready(self.answer(call, &caller)))
+    }
+}
+
+/// Notes that a call was taken back before it had an outcome.
+struct SeesWithdrawal(Option<Arc<State>>);
+
+impl Drop for SeesWithdrawal {
+    fn drop(&mut self) {
+        if let Some(state) = &self.0 {
+            let _ = state.seen.lock().unwrap().send(Seen::Withdrawn);
+        }
+    }
+}
+
+impl Tools {
+    fn answer(&self, call: Call, caller: &Caller) -> Outcome {
         match call {
             Call::Tool { name, ref arguments, .. } => {
                 let values: Value = serde_json::from_str(arguments.get()).unwrap();
@@ -216,25 +238,20 @@ impl Host for Tools {
                             structured,
                             is_error: false,
                         }
-                        .into()
                     }
-                    "everything" => everything().into(),
+                    "everything" => everything(),
                     "fails" => {
                         let blocks = vec![Block::text("it cannot be done")];
-                        Outcome::Blocks { blocks, structured: None, is_error: true }.into()
+                        Outcome::Blocks { blocks, structured: None, is_error: true }
                     }
-                    "breaks" => Outcome::BadParams("the moon is not full".to_owned()).into(),
-                    "large" => said("0123456789".repeat(60_000)).into(),
+                    "breaks" => Outcome::BadParams("the moon is not full".to_owned()),
+                    "large" => said("0123456789".repeat(60_000)),
                     "lies" => {
                         let structured = Some(json!({"count": "many"}));
-                        Outcome::Blocks { blocks: Vec::new(), structured, is_error: false }.into()
+                        Outcome::Blocks { blocks: Vec::new(), structured, is_error: false }
                     }
-                    "waits" => {
-                        let own = Self { server: self.server(), state: Arc::clone(&self.state) };
-                        Carried::Told(Box::new(move |finish| own.wait(finish)))
-                    }
-                    "asks" | "asks_twice" => ask(call.clone(), name, &caller).into(),
-                    name => said(format!("{name}: done")).into(),
+                    "asks" | "asks_twice" => ask(call.clone(), name, caller),
+                    name => said(format!("{name}: done")),
                 }
             }
             Call::ListResources { .. } => {
@@ -246,19 +263,19 @@ impl Host for Tools {
                     mime_type: "text/plain",
                 };
                 let items = ["a", "b"].map(|name| note(name).into()).into();
-                Outcome::Resources(Page { items, next: None, is_live: true }).into()
+                Outcome::Resources(Page { items, next: None, is_live: true })
             }
             Call::ReadResource { uri } => {
                 self.see(Seen::Read(uri.clone()));
                 if uri != "note:a" {
-                    return Outcome::NoResource { uri }.into();
+                    return Outcome::NoResource { uri };
                 }
                 let held = Held::Text("what it says".to_owned());
                 let contents = ResourceContents { uri, mime_type: "text/plain", held };
-                Outcome::Resource { contents, is_live: true }.into()
+                Outcome::Resource { contents, is_live: true }
             }
-            Call::ListTemplates => Outcome::Templates(Vec::new()).into(),
-            _ => Outcome::Fault.into(),
+            Call::ListTemplates => Outcome::Templates(Vec::new()),
+            _ => Outcome::Fault,
         }
     }
 }

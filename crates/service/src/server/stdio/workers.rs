@@ -1,0 +1,132 @@
+//! Threads for work that takes its time: a few at once, and a few more in a queue.
+
+use std::collections::VecDeque;
+use std::future::ready;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::Builder;
+use std::time::Duration;
+
+use mcp::Outcome;
+use transport::{OutcomeFuture, Threads, Work, guarded};
+
+/// How much work is carried out at once.
+const RUNNING_MAX: usize = 4;
+/// How much more may wait for its turn.
+const WAITING_MAX: usize = 16;
+/// Work that is done within this time keeps its place among the answers: the session's thread waits for it.
+const INLINE: Duration = Duration::from_millis(20);
+
+#[derive(Clone, Default)]
+pub(super) struct Workers(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    running: usize,
+    waiting: VecDeque<(Work, Arc<Slot>)>,
+}
+
+impl Threads for Workers {
+    fn run(&self, work: Work) -> OutcomeFuture {
+        let slot = Arc::new(Slot::default());
+        {
+            let mut queue = locked(&self.0);
+            queue.waiting.retain(|(_, slot)| slot.is_awaited());
+            if queue.waiting.len() >= WAITING_MAX {
+                return Box::pin(ready(Outcome::Busy));
+            }
+            queue.waiting.push_back((work, Arc::clone(&slot)));
+        }
+        self.begin_next();
+        match slot.wait(INLINE) {
+            Some(outcome) => Box::pin(ready(outcome)),
+            None => Box::pin(Done(slot)),
+        }
+    }
+}
+
+impl Workers {
+    /// Begins with what waits, as far as there are threads for it. What nobody waits for any more never begins.
+    fn begin_next(&self) {
+        let mut queue = locked(&self.0);
+        while queue.running < RUNNING_MAX
+            && let Some((work, slot)) = queue.waiting.pop_front()
+        {
+            if !slot.is_awaited() {
+                continue;
+            }
+            queue.running += 1;
+            let (own, done) = (self.clone(), Arc::clone(&slot));
+            let thread = Builder::new().name("worker".to_owned()).spawn(move || {
+                let outcome = guarded(work);
+                locked(&own.0).running -= 1;
+                done.fill(outcome);
+                own.begin_next();
+            });
+            if let Err(error) = thread {
+                tracing::error!("no thread for a call: {error}");
+                queue.running -= 1;
+                slot.fill(Outcome::Fault);
+            }
+        }
+    }
+}
+
+/// Where a thread leaves an outcome for whoever waits for it.
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    outcome: Option<Outcome>,
+    waker: Option<Waker>,
+}
+
+impl Slot {
+    /// Whether anybody has it besides the queue.
+    fn is_awaited(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+    }
+
+    fn fill(&self, outcome: Outcome) {
+        let mut state = locked(&self.state);
+        state.outcome = Some(outcome);
+        let waker = state.waker.take();
+        drop(state);
+        self.filled.notify_one();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn wait(&self, patience: Duration) -> Option<Outcome> {
+        let is_empty = |state: &mut State| state.outcome.is_none();
+        let waited = self.filled.wait_timeout_while(locked(&self.state), patience, is_empty);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.outcome.take()
+    }
+}
+
+/// The outcome, once it is there.
+struct Done(Arc<Slot>);
+
+impl Future for Done {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Outcome> {
+        let mut state = locked(&self.0.state);
+        match state.outcome.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => {
+                state.waker = Some(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
