@@ -179,7 +179,9 @@ impl Walk<'_> {
             let accepted = samples[first..].iter().chain(&samples[..first]).find_map(|sample| {
                 let output = sample["output"].as_str().expect("an output");
                 let context = sample["context"].as_object().cloned().unwrap_or_else(Map::new);
-                collect(&json!(context), &mut values);
+                // Later texts quote what was reported and handed in, whole or in parts.
+                let parts: Value = serde_json::from_str(output).unwrap_or_default();
+                collect(&json!([context, output, parts]), &mut values);
                 let next = advance(self.agent, &revision, output, &json!(context));
                 revision = next["structuredContent"]["revision"].clone();
                 (next["structuredContent"]["accepted"] != false).then_some(next)

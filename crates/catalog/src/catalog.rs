@@ -1,10 +1,11 @@
 //! The catalogue: the current snapshot, and replacing it as a whole.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use workflow::Workflow;
 
 use crate::load::{Known, load};
@@ -80,7 +81,7 @@ impl Catalog {
 
     /// Loads everything that the sources hold.
     pub fn load(&self) {
-        let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.reloading.lock();
         let (reports, entries) = load(&self.sources, &Known::default());
         let before = self.snapshot();
         self.replace(Arc::new(Snapshot::new(&before, reports, entries, &*self.policy)));
@@ -88,7 +89,7 @@ impl Catalog {
 
     /// The catalogue as it is now. Hold it as long as an answer takes: it does not change.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         Arc::clone(&current)
     }
 
@@ -107,7 +108,7 @@ impl Catalog {
         touched: impl IntoIterator<Item = PathBuf>,
         unfinished: impl IntoIterator<Item = PathBuf>,
     ) -> (Change, Option<Duration>) {
-        let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.reloading.lock();
         let before = self.snapshot();
         let files = before.files().map(|entry| ((entry.source, &*entry.path), entry));
         let known = Known {
@@ -126,6 +127,6 @@ impl Catalog {
     }
 
     fn replace(&self, snapshot: Arc<Snapshot>) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        *self.current.write() = snapshot;
     }
 }

@@ -3,9 +3,10 @@
 //! and equal rules of different workflows share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use budget::{Budget, Exhausted};
+use parking_lot::Mutex;
 use workflow::criteria::Embedded;
 use workflow::pattern::{self, Matcher};
 use workflow::schema::{self, Malformed, Options, Schema};
@@ -124,9 +125,9 @@ impl Compiled {
         Ok(machine)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Cache> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Cache> {
         // Nothing inside can panic half-way, so a poisoned cache is still a good one.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 }
 

@@ -6,9 +6,11 @@ mod line;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// More than any server of ours opens. Those beyond are closed at once.
 const CONNECTIONS: usize = 1024;
@@ -123,7 +125,7 @@ impl Drop for Cut {
         let _ = self.acceptor.take().map(JoinHandle::join);
         let mut state = self.shared.lock();
         while state.threads > 0 {
-            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.shared.changed.wait(&mut state);
         }
     }
 }
@@ -137,7 +139,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -35,7 +35,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
@@ -129,11 +128,6 @@ fn look(spawn: Spawn) -> Result<(environment::Clean, task::Task), SpawnError> {
         arguments: spawn.args.into_iter().map(Into::into).collect(),
     };
     Ok((variables, task))
-}
-
-/// Locks a mutex whose data no panic can leave half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Arguments and variables may be secret.

@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
-use super::{children, lock, processes, spawner};
+use super::{children, processes, spawner};
 
 /// How often we look for processes that were just being started.
 const LOOKS: usize = 400;
@@ -35,14 +35,14 @@ impl GuardEntry {
     pub(super) fn new(pid: u32) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        lock(&KNOWN).get_or_insert_default().insert(pid, number);
+        KNOWN.lock().get_or_insert_default().insert(pid, number);
         Self { pid, number }
     }
 }
 
 impl Drop for GuardEntry {
     fn drop(&mut self) {
-        let mut known = lock(&KNOWN);
+        let mut known = KNOWN.lock();
         let known = known.get_or_insert_default();
         // A new guard may have the process number by now.
         if known.get(&self.pid) == Some(&self.number) {
@@ -88,7 +88,7 @@ fn orphans() -> io::Result<Vec<Pid>> {
     // inside, so an orphan has one that we can see. `getsid` of rustix takes it that there always is one.
     let ours = processes::session(getpid())?;
     let mut orphans = children::of_process()?;
-    let known = lock(&KNOWN).clone().unwrap_or_default();
+    let known = KNOWN.lock().clone().unwrap_or_default();
     orphans.retain(|pid| !known.contains_key(&pid.as_raw_pid().unsigned_abs()));
     let mut elsewhere = Vec::new();
     for pid in orphans {
@@ -102,7 +102,7 @@ fn orphans() -> io::Result<Vec<Pid>> {
 
 #[cfg(test)]
 pub(super) fn is_known(pid: u32) -> bool {
-    lock(&KNOWN).get_or_insert_default().contains_key(&pid)
+    KNOWN.lock().get_or_insert_default().contains_key(&pid)
 }
 
 #[cfg(test)]

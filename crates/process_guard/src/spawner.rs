@@ -7,15 +7,15 @@ use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use tokio::process::Command;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::task::{self, Task};
-use super::{Child, GuardProgram, Guarded, SpawnError, lock, open_files};
+use super::{Child, GuardProgram, Guarded, SpawnError, open_files};
 
 /// How many jobs may wait for the thread; other callers wait to enqueue theirs.
 const WAITING: usize = 64;
@@ -77,7 +77,7 @@ fn failed(guard: &GuardProgram, task: &Task, source: io::Error) -> SpawnError {
 
 /// Starts the thread on first use.
 fn spawner() -> io::Result<Spawner> {
-    let mut spawner = lock(&SPAWNER);
+    let mut spawner = SPAWNER.lock();
     if let Some(spawner) = &*spawner {
         return Ok(spawner.clone());
     }

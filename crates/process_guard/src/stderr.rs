@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lock;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, timeout_at};
 
@@ -141,7 +141,7 @@ impl Pace {
 impl LastWords {
     /// Oldest first.
     pub fn lines(&self) -> Vec<String> {
-        lock(&self.0).iter().map(Line::text).collect()
+        self.0.lock().iter().map(Line::text).collect()
     }
 
     /// A line that came another way.
@@ -153,7 +153,7 @@ impl LastWords {
 
     /// Gives back an empty one, with the room of one that is forgotten, as there may be very many.
     fn keep(&self, line: Line) -> Line {
-        let mut lines = lock(&self.0);
+        let mut lines = self.0.lock();
         let forgotten = if lines.len() < KEPT_LINES { None } else { lines.pop_front() };
         lines.push_back(line);
         let mut room = forgotten.unwrap_or_default();
@@ -176,6 +176,6 @@ impl fmt::Display for LastWords {
 
 impl fmt::Debug for LastWords {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "LastWords({} lines)", lock(&self.0).len())
+        write!(out, "LastWords({} lines)", self.0.lock().len())
     }
 }

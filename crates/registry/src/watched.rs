@@ -2,9 +2,11 @@
 //! changed. A file that cannot be read any more keeps its last good state, for somebody may be in the middle of an edit.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
 
 use super::load::{Part, Registry, State, assemble, load};
 use super::place::{Kind, Places, Stamp};
@@ -88,12 +90,12 @@ impl Watched {
         {
             self.look();
         }
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 
     /// Looks now, whenever somebody looked last.
     pub fn look(&self) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock();
         let revision = self.places.trust_revision();
         let is_trust_same = self.trust_revision.swap(revision, Ordering::Relaxed) == revision;
         let mut is_changed = false;
@@ -106,7 +108,7 @@ impl Watched {
         if !is_changed {
             return;
         }
-        let earlier = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        let earlier = Arc::clone(&self.current.read());
         let mut registry = assemble(files.iter().map(|file| &file.part), Some(&earlier));
         registry.generation = earlier.generation + 1;
         let changed = registry.changed_since(&earlier);
@@ -114,7 +116,7 @@ impl Watched {
         for finding in registry.findings.iter().filter(|new| !earlier.findings.contains(new)) {
             tracing::warn!("{finding}");
         }
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+        *self.current.write() = Arc::new(registry);
     }
 }
 

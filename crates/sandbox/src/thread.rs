@@ -3,10 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
@@ -139,7 +140,7 @@ impl Threads {
     }
 
     fn ours(&self) -> MutexGuard<'_, Ours> {
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ours.lock()
     }
 }
 

@@ -6,10 +6,10 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use engine::{Channel, Decision};
+use parking_lot::Mutex;
 use serde::Serialize;
 use untrusted_text::escape;
 
@@ -148,7 +148,7 @@ impl Audit {
     fn has_room(&self, budget: impl FnOnce(&mut Bounded) -> (&mut u32, u32)) -> bool {
         let second = now() / 1000;
         self.say_what_was_left_out(second);
-        let mut bounded = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bounded = self.bounded.lock();
         if bounded.second != second {
             *bounded = Bounded { second, ..Bounded::default() };
         }
@@ -191,7 +191,7 @@ impl Audit {
     }
 
     fn say_what_was_left_out(&self, second: u64) {
-        let mut bounded = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bounded = self.bounded.lock();
         if bounded.left_out == 0 || bounded.second == second {
             return;
         }

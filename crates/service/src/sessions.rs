@@ -2,10 +2,11 @@
 //! The clock, randomness and the user's name come in here, and nowhere below.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Checker;
+use parking_lot::Mutex;
 use store::sessions::Sessions;
 use store::{Mark, Store};
 
@@ -94,7 +95,7 @@ impl Open {
     /// Brings the anchor up to date for the last time. Dropping `Open` does so too, but other threads may hold it
     /// when the process ends.
     pub(crate) fn finish_anchor(&self) {
-        let keeper = self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let keeper = self.anchor.lock().take();
         drop(keeper);
     }
 
@@ -141,7 +142,7 @@ impl LazySessions {
         if let Some(open) = self.opened() {
             return Ok(open);
         }
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.opening.lock();
         if let Some(open) = self.opened() {
             return Ok(open);
         }

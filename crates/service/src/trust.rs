@@ -13,9 +13,10 @@ mod workspace;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use catalog::{Digest, OverridePolicy};
+use parking_lot::{Mutex, MutexGuard};
 use registry::place;
 use registry::{Trust, TrustPolicy};
 
@@ -78,7 +79,7 @@ impl WorkspaceTrust {
     }
 
     fn start(&self) -> MutexGuard<'_, Start> {
-        self.start.lock().unwrap_or_else(PoisonError::into_inner)
+        self.start.lock()
     }
 
     /// Whether a file or folder belongs to the workspace, so that whoever works there may have written it.
@@ -99,7 +100,7 @@ impl WorkspaceTrust {
             return Arc::default();
         }
         let revision = record.revision();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if seen.revision != Some(revision) {
             seen.consents = Arc::new(record.read().unwrap_or_else(|error| {
                 tracing::warn!("{error}; nothing is trusted by it");

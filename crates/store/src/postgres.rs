@@ -1,10 +1,11 @@
 //! The store in a PostgreSQL, for processes on many machines. Inside it is asynchronous, on the threads of who made it or on
 //! one of its own; outside it is as every backend: callers are called back, or wait.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::block_in_place;
 
@@ -173,20 +174,19 @@ struct Begun(Arc<UnderWay>);
 
 impl UnderWay {
     fn begin(this: &Arc<Self>) -> Begun {
-        *this.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *this.count.lock() += 1;
         Begun(Arc::clone(this))
     }
 
     /// Waits until all have ended, or for so long.
     fn wait(&self, patience: Duration) {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = self.ended.wait_timeout_while(count, patience, |count| *count > 0);
+        self.ended.wait_while_for(&mut self.count.lock(), |count| *count > 0, patience);
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        *self.0.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.0.count.lock() -= 1;
         self.0.ended.notify_all();
     }
 }

@@ -3,9 +3,10 @@
 //! caller.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use engine::{Budget, Checker, Command, Decision, Refusal, State, Submission, decide};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use workflow::Workflow;
 

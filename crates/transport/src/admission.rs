@@ -1,7 +1,9 @@
 //! How much is under way at once: in all, and for one owner, so that nobody crowds out the others.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::connections::Owner;
 use crate::host::Principal;
@@ -74,7 +76,7 @@ impl Admission {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 
     /// How much an owner may have while the others have so much.

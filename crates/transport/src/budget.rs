@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::host::Principal;
@@ -179,11 +180,11 @@ impl Budgets {
     }
 
     fn inline(&self) -> MutexGuard<'_, InlineUsage> {
-        self.inline.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inline.lock()
     }
 
     fn used(&self) -> MutexGuard<'_, HashMap<Arc<str>, Usage>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 }
 

@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready as ready_or_wait};
 use std::thread::Thread;
 
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, Stream as _};
 use mcp::{Log, Outcome, Progress, Ticket};
+use parking_lot::Mutex;
 
 use crate::limits::PIECES_MAX;
 
@@ -94,7 +95,7 @@ impl Context {
             match call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => {
-                    *locked(&slot) = Some(call);
+                    *slot.lock() = Some(call);
                     // Nobody hears of it.
                     Outcome::Fault
                 }
@@ -102,7 +103,7 @@ impl Context {
         });
         Box::pin(async move {
             let outcome = first.await;
-            let rest = locked(&begun).take();
+            let rest = begun.lock().take();
             match rest {
                 Some(rest) => rest.await,
                 None => outcome,
@@ -254,7 +255,7 @@ struct Pieces {
 
 impl Inbox {
     fn push(&self, ticket: Ticket, news: News) {
-        let mut pieces = locked(&self.0);
+        let mut pieces = self.0.lock();
         if pieces.queue.len() >= PIECES_MAX {
             return;
         }
@@ -265,7 +266,7 @@ impl Inbox {
     }
 
     fn poll_pop(&self, task: &TaskContext<'_>) -> Poll<(Ticket, News)> {
-        let mut pieces = locked(&self.0);
+        let mut pieces = self.0.lock();
         match pieces.queue.pop_front() {
             Some(piece) => Poll::Ready(piece),
             None => {
@@ -298,8 +299,4 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Pending => std::thread::park(),
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
 //! What is counted here, for Prometheus. A host adds its own.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::answer::REFUSED_KINDS;
 use crate::page::Page;
@@ -48,7 +48,7 @@ pub(crate) struct Now {
 
 impl Metrics {
     pub(crate) fn responded(&self, method: &'static str, status: u16) {
-        let mut responses = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut responses = self.responses.lock();
         *responses.entry((method, status)).or_default() += 1;
     }
 
@@ -69,7 +69,7 @@ impl Metrics {
     }
 
     pub(crate) fn print(&self, now: &Now, page: &mut Page) {
-        let responses = self.responses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let responses = self.responses.lock().clone();
         let about = "Responses begun, by method and status.";
         let mut family = page.counter("workflowlookup_http_responses_total", about);
         for ((method, status), count) in responses {

@@ -4,10 +4,11 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use mcp::{Action, Body, Changed, Connection, Reply};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::admission::Place;
 use crate::handshake_token::{Had, Id};
@@ -207,7 +208,7 @@ impl Peers {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

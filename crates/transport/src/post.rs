@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use mcp::http::{Kind, Legacy};
+use parking_lot::Mutex;
 
 use crate::answer::{self, BAD_MESSAGE, Refused};
 use crate::events::{Events, Reading};
@@ -97,7 +98,7 @@ pub(crate) async fn post<H: Host>(
             if stream.has_reader()
                 && let Some(place) = service.streams.enter(principal)
             {
-                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+                *kept.lock() = Some(place);
             }
             Ok(response)
         }

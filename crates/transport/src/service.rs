@@ -1,8 +1,8 @@
 //! Everything that requests share, and the way of a request from its headers to its handler.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
@@ -19,6 +19,7 @@ use axum::routing::{any, get};
 use fair_semaphore::{FairSemaphore, Permit};
 use mcp::http::{METHOD, NAME, VERSION};
 use mcp::{Connection, Peer, Revision};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -309,8 +310,8 @@ impl<H: Host> Service<H> {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn ended(&self) -> std::sync::MutexGuard<'_, Ended> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ended(&self) -> parking_lot::MutexGuard<'_, Ended> {
+        self.ended.lock()
     }
 }
 

@@ -2,12 +2,13 @@
 //! is slow, or gone for a while, misses the oldest of them; what is kept is bounded, and the last one is never missed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp::Reply;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::limits::{EVENTS_BYTES_MAX, EVENTS_MAX};
@@ -236,7 +237,7 @@ impl Stream {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

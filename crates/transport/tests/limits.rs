@@ -578,7 +578,7 @@ fn cpu_time_of_calls_that_end_elsewhere_is_charged() {
 }
 
 #[test]
-fn principal_over_its_budget_is_async_when_to_come_again() {
+fn principal_over_its_budget_is_told_when_to_come_again() {
     let limits = Limits { bytes_per_principal: 1_000, ..Limits::default() };
     let log = Arc::new(Log::default());
     let serving = Serving::start_with(Blocking { server: server(), log }, limits);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Flow, Shared, State, Towards};
@@ -123,13 +123,10 @@ impl Shared {
                 },
                 Flow::Hold => None,
             };
-            state = match rest {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(rest) => {
-                    let waited = self.changed.wait_timeout(state, rest);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            match rest {
+                None => self.changed.wait(&mut state),
+                Some(rest) => drop(self.changed.wait_for(&mut state, rest)),
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a program on a thread is told and has not taken yet. The task that tells it never waits.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::border::In;
 use crate::engine::Gone;
@@ -60,19 +61,16 @@ impl Inbox {
             if told.is_closed {
                 return Err(Gone);
             }
-            told = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.changed.wait(told).unwrap_or_else(PoisonError::into_inner),
+            match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                None => self.changed.wait(&mut told),
                 Some(left) if left.is_zero() => return Ok(None),
-                Some(left) => {
-                    let waited = self.changed.wait_timeout(told, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+                Some(left) => drop(self.changed.wait_for(&mut told, left)),
+            }
         }
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 }
 

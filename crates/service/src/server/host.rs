@@ -1,8 +1,9 @@
 //! Carries out what a connection asks for: from memory and at once, or by work that takes its time.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use mcp::{Call, Caller, More, Outcome, Reference, Server, Transport, Unfollowable};
+use parking_lot::Mutex;
 use transport::{Context, OutcomeFuture};
 
 use super::observer::Observer;
@@ -80,7 +81,7 @@ impl Host {
 
     /// From now on, changes are told to this one too.
     pub(crate) fn listen(&self, listener: impl Fn(mcp::Changed) + Send + Sync + 'static) {
-        listening(&self.listeners).push(Box::new(listener));
+        self.listeners.lock().push(Box::new(listener));
     }
 
     pub(crate) fn tell(&self, changed: &mcp::Changed) {
@@ -204,11 +205,7 @@ async fn carry_out(
 }
 
 fn tell(listeners: &Listeners, changed: &mcp::Changed) {
-    listening(listeners).iter().for_each(|listener| listener(changed.clone()));
-}
-
-fn listening(listeners: &Listeners) -> MutexGuard<'_, Vec<Listener>> {
-    listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    listeners.lock().iter().for_each(|listener| listener(changed.clone()));
 }
 
 /// What a change of the catalogue means for clients.

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use store::Mark;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -199,7 +200,7 @@ impl Door {
             Self::Open => None,
             Self::Asks(authenticator) => Some(authenticator),
             Self::OpenUntil { authenticator, looked } => {
-                let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut looked = looked.lock();
                 if !looked.are_there && looked.at.is_none_or(|at| at.elapsed() >= LOOK) {
                     // Until that can be said, nobody is let in unasked.
                     let Some(are_there) = authenticator.has_tokens() else {
@@ -295,7 +296,7 @@ impl Looker {
     }
 
     fn look(&self) {
-        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mark = self.mark.lock();
         // Another process may have begun the first session.
         let open = match self.is_followed.load(Ordering::Relaxed) {
             true => self.app.sessions().get_if_any().ok().flatten(),
@@ -336,7 +337,7 @@ impl Looker {
         }
         let Some(open) = self.app.sessions().opened() else { return };
         if let Ok(now) = open.sessions.store().mark() {
-            let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut mark = self.mark.lock();
             // What was written since somebody has begun to follow is news, also if that was a moment ago.
             if mark.is_none() || !self.is_followed.load(Ordering::Relaxed) {
                 *mark = Some(now);

@@ -8,11 +8,13 @@ mod span;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(crate) use context::Context;
 pub use endpoint::Endpoint;
@@ -115,7 +117,7 @@ impl Tracer {
     pub fn end(&self) {
         self.shared.queue().ends = true;
         self.shared.changed.notify_one();
-        let sent_all = self.sent_all.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent_all = self.sent_all.lock();
         if sent_all.recv_timeout(FLUSH_TIME_MAX).is_err() {
             tracing::warn!("the last spans could not be sent in time");
         }
@@ -124,20 +126,14 @@ impl Tracer {
 
 impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     /// Waits until it is time to send something. Nothing is left when it is empty.
     fn next_batch(&self) -> Vec<Span> {
-        let wait = |queue, time: Option<Duration>| match time {
-            None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
-            Some(time) => {
-                self.changed.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
         let mut queue = self.queue();
         while queue.spans.is_empty() && !queue.ends {
-            queue = wait(queue, None);
+            self.changed.wait(&mut queue);
         }
         let until = Instant::now() + BATCH_TIME;
         while queue.spans.len() < BATCH_MAX && !queue.ends {
@@ -145,7 +141,7 @@ impl Shared {
             if left.is_zero() {
                 break;
             }
-            queue = wait(queue, Some(left));
+            self.changed.wait_for(&mut queue, left);
         }
         let count = queue.spans.len().min(BATCH_MAX);
         queue.spans.drain(..count).collect()
@@ -160,8 +156,7 @@ impl Shared {
             if left.is_zero() {
                 return;
             }
-            let waited = self.changed.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut queue, left);
         }
     }
 }

@@ -16,7 +16,7 @@ mod shown;
 mod tally;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use catalog::Beside;
@@ -24,6 +24,7 @@ use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
 use orchestrator::wire::WireLog;
 use orchestrator::{Error, Options, Orchestrator, Party};
+use parking_lot::{Mutex, MutexGuard};
 use registry::{Places, Registry, Watched, is_id};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tool_schema::arguments::Checker;
@@ -144,7 +145,7 @@ impl Upstreams {
     /// The upstreams as their files have them now.
     pub(crate) fn registry(&self) -> Arc<Registry> {
         let registry = self.watched().current();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         // From here on, changes are news.
         told.get_or_insert_with(|| Told(Arc::clone(&registry)));
         registry
@@ -178,7 +179,7 @@ impl Upstreams {
         let Some(watched) = self.registry.get() else { return };
         watched.look();
         let now = watched.current();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         let Some(Told(before)) = told.replace(Told(Arc::clone(&now))) else { return };
         drop(told);
         if before.generation == now.generation {
@@ -198,7 +199,7 @@ impl Upstreams {
     /// Whether somebody has seen a list of resources that is not what it was, because of this server or of many. Whoever
     /// has not looked since they were told knows already.
     fn is_news_of_resources(&self, new: Option<&str>) -> bool {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.lock();
         let is_news = match (&*listed, new) {
             (None, _) => false,
             (Some(listed), Some(server)) => !listed.contains(server),
@@ -211,7 +212,7 @@ impl Upstreams {
     }
 
     fn connected(&self) -> MutexGuard<'_, HashMap<String, Option<Info>>> {
-        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connected.lock()
     }
 
     fn is_connected(&self, server: &str) -> bool {
@@ -263,7 +264,7 @@ impl Upstreams {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
         }
-        let mut own = self.own_runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.own_runtime.lock();
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
         }
@@ -299,7 +300,7 @@ impl Upstreams {
             }
         };
         runtime.block_on(closing);
-        let own = self.own_runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let own = self.own_runtime.lock().take();
         if let Some(own) = own {
             own.shutdown_background();
         }

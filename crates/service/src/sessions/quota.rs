@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::Usage;
 
 use super::{Open, refusal};
@@ -150,7 +151,7 @@ impl Quotas {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

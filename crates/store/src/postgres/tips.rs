@@ -2,9 +2,10 @@
 //! here: the statement compares.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use deadpool_postgres::Client;
+use parking_lot::Mutex;
 
 use super::failure::Failure;
 use super::rows::{hash, head, number};
@@ -37,11 +38,11 @@ pub(super) struct Tips(Mutex<HashMap<String, Tip>>);
 
 impl Tips {
     pub(super) fn get(&self, session: &str) -> Option<Tip> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+        self.0.lock().get(session).cloned()
     }
 
     pub(super) fn put(&self, session: &str, tip: Tip) {
-        let mut tips = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tips = self.0.lock();
         if let Some(known) = tips.get_mut(session) {
             *known = tip;
             return;

@@ -2,8 +2,9 @@
 //! under way. Those of different sessions know nothing of each other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// For each session with something under way: the number of the last to come, and its end.
@@ -37,7 +38,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, Last> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 //! ended elsewhere, so that no request has to ask. It also seals a checkpoint of what was written since the last look.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{sleep, timeout};
 
 use super::attempts::{Attempt, Shared};
@@ -62,7 +63,7 @@ impl Watch {
     }
 
     fn ended(&self) -> MutexGuard<'_, Option<Ended>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ended.lock()
     }
 
     fn upto(&self) -> i64 {

@@ -1,7 +1,7 @@
 //! What is kept in memory of sessions and definitions: a bounded copy of what the store holds, and never more than
 //! that.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use engine::State;
 use workflow::{Format, Workflow, read_trusted};
@@ -41,7 +41,7 @@ impl Sessions {
         let state = state.ok_or_else(|| damaged("a log without a beginning"))?;
         let hash = &log.meta.definition;
         // Let go of before the match: what it leads to takes the lock itself.
-        let known = self.lock(&self.definitions).get(hash).cloned();
+        let known = self.definitions.lock().get(hash).cloned();
         let workflow = match known {
             Some(workflow) => workflow,
             None => {
@@ -71,7 +71,7 @@ impl Sessions {
     }
 
     pub(super) fn definition(&self, hash: &str, text: &str) -> Result<Arc<Workflow>, Error> {
-        let mut definitions = self.lock(&self.definitions);
+        let mut definitions = self.definitions.lock();
         if let Some(workflow) = definitions.get(hash) {
             return Ok(Arc::clone(workflow));
         }
@@ -88,12 +88,12 @@ impl Sessions {
     }
 
     pub(super) fn kept(&self, id: &str) -> Option<Arc<Session>> {
-        self.lock(&self.kept).get(id).cloned()
+        self.kept.lock().get(id).cloned()
     }
 
     /// Forgets what a write built on that somebody else has overtaken.
     pub(super) fn forget(&self, after: &Session) {
-        let mut kept = self.lock(&self.kept);
+        let mut kept = self.kept.lock();
         if kept.get(&after.id).is_some_and(|kept| kept.version < after.version) {
             kept.remove(&after.id);
         }
@@ -102,7 +102,7 @@ impl Sessions {
     /// Keeps the newest.
     pub(super) fn keep(&self, session: Session) -> Arc<Session> {
         let session = Arc::new(session);
-        let mut kept = self.lock(&self.kept);
+        let mut kept = self.kept.lock();
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
@@ -111,9 +111,5 @@ impl Sessions {
             kept.insert(session.id.clone(), Arc::clone(&session));
         }
         session
-    }
-
-    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! A few connections that read beside the writer. Each read sees one state of the file, whatever is
 //! written meanwhile, and tells nothing of a file that is not at its path any more.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 use rusqlite::Transaction;
 
@@ -51,9 +51,9 @@ impl Readers {
 
     /// An idle connection, or leave to make one.
     fn take(&self) -> Option<OpenStore> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool.lock();
         while pool.idle.is_empty() && pool.count == READERS_MAX {
-            pool = self.returned.wait(pool).unwrap_or_else(PoisonError::into_inner);
+            self.returned.wait(&mut pool);
         }
         let idle = pool.idle.pop();
         pool.count += usize::from(idle.is_none());
@@ -69,7 +69,7 @@ struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        let mut pool = self.readers.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.readers.pool.lock();
         match self.opened.take().filter(|opened| opened.connection.is_autocommit()) {
             Some(opened) => pool.idle.push(opened),
             None => pool.count -= 1,

@@ -4,11 +4,12 @@
 //! transaction, and between its commit and the callbacks, the files must be those that are open.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::backend::{Done, Ending, Pruning, Replacing, Sharing};
@@ -82,7 +83,7 @@ impl Writer {
     /// threads. Nobody is overtaken: with others in the queue it goes there too.
     pub(crate) fn write_or_send(&self, write: Write) {
         if self.queued.load(Ordering::Acquire) == 0
-            && let Ok(mut writing) = self.writing.try_lock()
+            && let Some(mut writing) = self.writing.try_lock()
         {
             writing.write(vec![write]);
         } else {
@@ -185,7 +186,7 @@ struct Writing {
 fn run(writing: &Mutex<Writing>, inbox: &Receiver<Write>, queued: &AtomicUsize) {
     while let Ok(first) = inbox.recv() {
         // Taken before the queue is looked at, so that what comes while we wait for it is in the group.
-        let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = writing.lock();
         let group: Vec<Write> =
             std::iter::once(first).chain(inbox.try_iter().take(QUEUE_MAX - 1)).collect();
         queued.fetch_sub(group.len(), Ordering::AcqRel);

@@ -2,10 +2,11 @@
 //! Keyed by content, so that a list which comes again costs nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use budget::schema::{Options, PATTERNS_MAX, Schema, pattern_texts};
 use jsonschema::error::ValidationErrorKind;
+use parking_lot::Mutex;
 
 use super::dialect;
 use crate::tool::Json;
@@ -64,7 +65,7 @@ struct Slot {
 impl Compiled {
     /// A schema that was compiled before.
     pub(super) fn known(&self, json: &Json) -> Option<Arc<Made>> {
-        let made = lock(&self.cache).used(json.text())?;
+        let made = self.cache.lock().used(json.text())?;
         made.get().is_some().then_some(made)
     }
 
@@ -73,7 +74,7 @@ impl Compiled {
         if json.text().len() > SCHEMA_BYTES_MAX {
             return Arc::new(OnceLock::from(Err(Unchecked::TooLarge)));
         }
-        let made = lock(&self.cache).slot(json.text());
+        let made = self.cache.lock().slot(json.text());
         let mut bytes = None;
         made.get_or_init(|| {
             let schema = compile(json);
@@ -82,7 +83,7 @@ impl Compiled {
             schema
         });
         if let Some(bytes) = bytes {
-            lock(&self.cache).charge(json.text(), bytes);
+            self.cache.lock().charge(json.text(), bytes);
         }
         made
     }
@@ -120,11 +121,6 @@ impl Cache {
             }
         }
     }
-}
-
-/// Nothing in the cache is left half-done by a panic, so what is poisoned is still good.
-fn lock(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn compile(json: &Json) -> Result<Schema, Unchecked> {

@@ -1,9 +1,10 @@
 //! The issuer's keys, as far as we know. They are fetched by one thread at a time, at most once in a while whoever asks,
 //! and requests wait for it only where they must.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::fetch::Source;
@@ -109,7 +110,7 @@ impl Keys {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn usable(&self, state: &State) -> Option<(Arc<KeySet>, Duration)> {
@@ -132,7 +133,7 @@ impl Keys {
         let (source, shared) = (self.source.clone(), Arc::clone(&self.state));
         let thread = std::thread::Builder::new().name("issuer-keys".to_owned()).spawn(move || {
             let fetched = source.fetch();
-            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = shared.lock();
             state.take(fetched);
             drop(state);
             drop(sender);

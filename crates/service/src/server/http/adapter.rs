@@ -1,11 +1,12 @@
 //! What the transport asks of us: who is let in, what their calls come to, and what other processes must know.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp::{Call, Caller, Connection, Server, Transport};
+use parking_lot::Mutex;
 use store::Store;
 use transport::{
     Context, Denied, EndpointAnswer, EndpointRequest, Following, OutcomeFuture, Page, Principal,
@@ -41,7 +42,7 @@ impl Adapter {
 
     fn record(&self, direction: Direction, message: &[u8]) {
         if let Some(log) = &self.wire_log {
-            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut log = log.lock();
             log.record(direction, message);
             log.flush();
         }

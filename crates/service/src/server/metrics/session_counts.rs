@@ -1,9 +1,10 @@
 //! How many sessions there are, by how they stand. That is a question to the store, so it is asked seldom, elsewhere, and
 //! nobody waits for the answer: who looks gets the last one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use store::Counts;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -40,7 +41,7 @@ impl SessionCounts {
 
     /// What was found out last. Where that is some time ago, somebody looks again.
     pub(super) fn look(this: &Arc<Self>) -> Counted {
-        let mut state = this.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = this.state.lock();
         let (is_due, is_late) = match &state.asked {
             None => (true, false),
             Some((at, asking)) => {
@@ -73,7 +74,7 @@ impl SessionCounts {
                 Counted { counts: None, is_up: Some(false) }
             }
         };
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).last = found;
+        self.state.lock().last = found;
     }
 }
 
@@ -96,7 +97,7 @@ mod tests {
         )));
         assert_eq!(SessionCounts::look(&counts), Counted::default(), "nobody knows yet");
         let asked = || {
-            let state = counts.state.lock().unwrap();
+            let state = counts.state.lock();
             state.asked.as_ref().map(|(at, asking)| (*at, asking.is_finished())).unwrap()
         };
         let (first, _) = asked();
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(SessionCounts::look(&counts), found);
         assert_eq!(asked().0, first, "the first answer is still good");
         let long_ago = first.checked_sub(ASK_EVERY).unwrap();
-        counts.state.lock().unwrap().asked.as_mut().unwrap().0 = long_ago;
+        counts.state.lock().asked.as_mut().unwrap().0 = long_ago;
         assert_eq!(SessionCounts::look(&counts), found, "the old one, while somebody asks again");
         assert!(asked().0 > long_ago);
     }
@@ -124,10 +125,10 @@ mod tests {
         )));
         let never = tokio::spawn(std::future::pending());
         let long_ago = Instant::now().checked_sub(ASK_EVERY).unwrap();
-        counts.state.lock().unwrap().asked = Some((long_ago, never));
+        counts.state.lock().asked = Some((long_ago, never));
         let away = Counted { counts: None, is_up: Some(false) };
         assert_eq!(SessionCounts::look(&counts), away);
-        let state = counts.state.lock().unwrap();
+        let state = counts.state.lock();
         assert_eq!(state.asked.as_ref().unwrap().0, long_ago, "one at a time");
     }
 }

@@ -2,9 +2,9 @@
 //! not read hears of everything at once when it does.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use mcp::{Changed, Private};
+use parking_lot::Mutex;
 
 /// So many resources are remembered that have changed. More than a client can follow are none of its business.
 const RESOURCES_MAX: usize = 2_000;
@@ -21,7 +21,7 @@ struct Waiting {
 
 impl Outbox {
     pub(super) fn add(&self, more: Changed) {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.0.lock();
         let Waiting { changed, private } = slot.get_or_insert_default();
         changed.tools |= more.tools;
         changed.resources |= more.resources;
@@ -40,7 +40,7 @@ impl Outbox {
     }
 
     pub(super) fn take(&self) -> Option<Changed> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let waiting = self.0.lock().take()?;
         let private = waiting.private.into_values().collect();
         Some(Changed { private, ..waiting.changed })
     }

@@ -4,12 +4,13 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use mcp::content::{About, Tool};
 use mcp::{Ask, Form};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -82,7 +83,7 @@ impl Client {
                     "panics_later" => context.run(|| panic!("the work is broken")).await,
                     _ => {
                         let work = move || {
-                            let _ = gone.lock().unwrap().recv();
+                            let _ = gone.lock().recv();
                             done("waited")
                         };
                         context.run(work).await

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::future::ready;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread::Builder;
 use std::time::Duration;
 
 use mcp::Outcome;
+use parking_lot::{Condvar, Mutex};
 use transport::{OutcomeFuture, Threads, Work, guarded};
 
 /// How much work is carried out at once.
@@ -31,7 +32,7 @@ impl Threads for Workers {
     fn run(&self, work: Work) -> OutcomeFuture {
         let slot = Arc::new(Slot::default());
         {
-            let mut queue = locked(&self.0);
+            let mut queue = self.0.lock();
             queue.waiting.retain(|(_, slot)| slot.is_awaited());
             if queue.waiting.len() >= WAITING_MAX {
                 return Box::pin(ready(Outcome::Busy));
@@ -49,7 +50,7 @@ impl Threads for Workers {
 impl Workers {
     /// Begins with what waits, as far as there are threads for it. What nobody waits for any more never begins.
     fn begin_next(&self) {
-        let mut queue = locked(&self.0);
+        let mut queue = self.0.lock();
         while queue.running < RUNNING_MAX
             && let Some((work, slot)) = queue.waiting.pop_front()
         {
@@ -60,7 +61,7 @@ impl Workers {
             let (own, done) = (self.clone(), Arc::clone(&slot));
             let thread = Builder::new().name("worker".to_owned()).spawn(move || {
                 let outcome = guarded(work);
-                locked(&own.0).running -= 1;
+                own.0.lock().running -= 1;
                 done.fill(outcome);
                 own.begin_next();
             });
@@ -93,7 +94,7 @@ impl Slot {
     }
 
     fn fill(&self, outcome: Outcome) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         state.outcome = Some(outcome);
         let waker = state.waker.take();
         drop(state);
@@ -102,9 +103,8 @@ impl Slot {
     }
 
     fn wait(&self, patience: Duration) -> Option<Outcome> {
-        let is_empty = |state: &mut State| state.outcome.is_none();
-        let waited = self.filled.wait_timeout_while(locked(&self.state), patience, is_empty);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.filled.wait_while_for(&mut state, |state| state.outcome.is_none(), patience);
         state.outcome.take()
     }
 }
@@ -116,7 +116,7 @@ impl Future for Done {
     type Output = Outcome;
 
     fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Outcome> {
-        let mut state = locked(&self.0.state);
+        let mut state = self.0.state.lock();
         match state.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {
@@ -125,8 +125,4 @@ impl Future for Done {
             }
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -117,10 +117,7 @@ impl<'a> Answer<'a> {
                 text.push_str("\n\n");
                 text.push_str(&self.next_call());
             }
-            (None, None) => {
-                let id = &self.session.id;
-                text.push_str(&format!("Session `{id}` is complete.\n\n{}", guidance.prompt));
-            }
+            (None, None) => text.push_str(&guidance.prompt),
         }
         text
     }

@@ -3,8 +3,8 @@
 //! key takes the answer. A question of an upstream belongs to a call that waits in one process.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -131,7 +131,7 @@ impl Seal {
 
     /// Takes a confirmation. None counts twice here, and none where too many are remembered already.
     pub(super) fn use_up(&self, id: &str, now: u64) -> bool {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         while used.front().is_some_and(|(until, _)| *until < now) {
             used.pop_front();
         }
@@ -212,6 +212,6 @@ mod tests {
         assert!(seal.use_up("x", 0) && !seal.use_up("x", 1) && seal.use_up("y", 1));
         // What is too old needs no remembering.
         assert!(seal.use_up("z", 2 + CONFIRMATION_MS));
-        assert_eq!(seal.used.lock().unwrap().len(), 1);
+        assert_eq!(seal.used.lock().len(), 1);
     }
 }

@@ -3,11 +3,12 @@
 //! the last wish counts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use mcp::Connection;
 use orchestrator::Error;
 use orchestrator::upstream::info::Era;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{SCHEME, Upstreams, split_uri};
 use crate::access::Right;
@@ -54,7 +55,7 @@ impl Drop for Following {
 
 impl Followed {
     fn wishes(&self) -> MutexGuard<'_, BTreeMap<String, Wish>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Everything that somebody follows.

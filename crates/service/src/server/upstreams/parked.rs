@@ -2,10 +2,11 @@
 //! carries, and for a bounded time: after that the upstream hears that nobody answered.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrator::{Answer, Form};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -107,6 +108,6 @@ impl Parked {
     }
 
     fn all(&self) -> MutexGuard<'_, All> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

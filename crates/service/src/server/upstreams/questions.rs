@@ -1,10 +1,11 @@
 //! Asks our client's user on behalf of an upstream, in the middle of a call or of a program.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp::Caller;
 use orchestrator::{Answer, Asker, Form, Wanted};
+use parking_lot::Mutex;
 use serde_json::Map;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -42,7 +43,7 @@ impl Questions {
     }
 
     pub(super) fn unconfirmed(&self) -> Option<Form> {
-        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.unconfirmed.lock().take()
     }
 
     async fn answered(&self, form: Form) -> Answer {
@@ -50,7 +51,7 @@ impl Questions {
             (Wanted::Confirmation { .. }, Consent::Given) => Answer::Accepted(Map::new()),
             (Wanted::Confirmation { .. }, Consent::NotYet) => {
                 // The call ends here, and begins anew when there is an answer.
-                *self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(form);
+                *self.unconfirmed.lock() = Some(form);
                 Answer::Cancelled
             }
             (Wanted::Confirmation { arguments, .. }, Consent::OneByOne) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ impl Upstreams {
         page.is_live = true;
         let lists = self.lists(&place.server).await;
         {
-            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut listed = self.listed.lock();
             listed.get_or_insert_default().extend(lists.keys().cloned());
         }
         for (server, list) in lists {

@@ -4,13 +4,14 @@
 //! fetched again.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use discovery::{Card, Filter, Found, Index, Said};
 use orchestrator::Error;
 use orchestrator::upstream::info::Info;
 use orchestrator::upstream::list::ToolList;
+use parking_lot::{Mutex, MutexGuard};
 use registry::policy::{Wish, is_shown};
 use registry::{Entry, Registry};
 use tokio::sync::{Notify, Semaphore};
@@ -70,7 +71,7 @@ impl Default for Search {
 
 impl Search {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The tools of a server, if they are known, as of the last look.

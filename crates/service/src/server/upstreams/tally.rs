@@ -2,11 +2,12 @@
 //! what a client wrote, and bounded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use orchestrator::{CallResult, Error};
+use parking_lot::RwLock;
 use store::{Histogram, Latency};
 
 /// Servers beyond these, over all edits of the registry, are counted together.
@@ -88,19 +89,19 @@ impl Tally {
     }
 
     fn of(&self, server: &str) -> Arc<Counted> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         if let Some(counted) = known.get(server) {
             return Arc::clone(counted);
         }
         let server = if known.len() < SERVERS_MAX { server } else { OTHERS };
         drop(known);
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         Arc::clone(all.entry(server.to_owned()).or_default())
     }
 
     /// By server.
     pub(crate) fn all(&self) -> Vec<(String, Arc<Counted>)> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.read();
         all.iter().map(|(server, counted)| (server.clone(), Arc::clone(counted))).collect()
     }
 }

@@ -4,11 +4,12 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Check, Level, plural};
@@ -290,7 +291,7 @@ impl Peer {
         self.stop();
         // The last words may still be on their way, and the pipe may be somebody else's too.
         let _ = self.last_word.recv_timeout(LAST_WORD);
-        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let complaint = self.complaint.lock();
         String::from_utf8_lossy(&complaint).trim_end().to_owned()
     }
 
@@ -311,7 +312,7 @@ impl Drop for Peer {
 fn collect(mut stderr: impl Read, complaint: &Mutex<Vec<u8>>) {
     let mut bytes = [0; 1024];
     while let Ok(count @ 1..) = stderr.read(&mut bytes) {
-        let mut complaint = complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut complaint = complaint.lock();
         let room = COMPLAINT_BYTES_MAX.saturating_sub(complaint.len());
         complaint.extend_from_slice(&bytes[..count.min(room)]);
     }

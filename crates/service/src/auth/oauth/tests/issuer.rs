@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
@@ -12,6 +12,7 @@ use aws_lc_rs::signature::{
 };
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// A pair of keys with a name.
@@ -112,21 +113,21 @@ impl Issuer {
     }
 
     pub(super) fn publish(&self, pairs: &[&Pair]) {
-        self.shared.lock().unwrap().keys = pairs.iter().map(|pair| pair.public()).collect();
+        self.shared.lock().keys = pairs.iter().map(|pair| pair.public()).collect();
     }
 
     pub(super) fn behave(&self, mode: Mode) {
-        self.shared.lock().unwrap().mode = mode;
+        self.shared.lock().mode = mode;
     }
 
     pub(super) fn asked(&self) -> usize {
-        self.shared.lock().unwrap().asked
+        self.shared.lock().asked
     }
 
     fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let path = requested(&mut stream)?;
         let (mode, keys) = {
-            let mut shared = self.shared.lock().unwrap();
+            let mut shared = self.shared.lock();
             shared.asked += usize::from(path.ends_with("/keys"));
             (shared.mode.clone(), shared.keys.clone())
         };

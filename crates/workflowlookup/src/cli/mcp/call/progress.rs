@@ -3,10 +3,10 @@
 
 use std::future::Future;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use orchestrator::Progress;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at};
 
@@ -112,7 +112,7 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
