@@ -50,7 +50,7 @@ pub(crate) const OK: u16 = 200;
 
 /// A call under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub(crate) u64);
+pub struct Ticket(pub u64);
 
 /// What a client can do for us while a call of its is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -180,25 +180,28 @@ impl Sessions {
 
     /// The same for threads that must not be blocked: reads and decides at once, and then waits until it is stored.
     /// [`Error::Overtaken`]: it has to be looked at first, somebody else was first, or deciding takes more work than
-    /// such threads are for: [`Sessions::advance`] does it.
+    /// such threads are for: [`Sessions::advance`] does it. `note` hears what an accepted or rejected output came to, also if
+    /// nobody waits for that any more.
     pub async fn advance_async(
         self: &Arc<Self>,
         id: &str,
         revision: u64,
         submission: &Submission,
         time: u64,
+        note: impl FnOnce(&Advanced) + Send + 'static,
     ) -> Result<Advanced, Error> {
-        match self.begin_advance(id, revision, submission, time) {
+        let advanced = match self.begin_advance(id, revision, submission, time) {
             Ok(Begun::Write(append, after)) => {
                 let sessions = Arc::clone(self);
-                let appended = move |appended| sessions.appended(appended, *after);
-                written(|done| self.store.append(*append, done), appended).await
+                let appended = move |appended| sessions.appended(appended, *after).inspect(note);
+                return written(|done| self.store.append(*append, done), appended).await;
             }
             Ok(Begun::Settled(session)) => advanced(session, None),
             // On a thread that nobody waits for there is more.
             Err(Error::Refused { refusal: Refusal::Exhausted { .. }, .. }) => Err(Error::Overtaken),
             Err(error) => self.repeated(error, revision, submission),
-        }
+        };
+        advanced.inspect(note)
     }
 
     fn begin_advance(

@@ -2,15 +2,14 @@
 //! poll, and the others go on together in [`Calls`]. Who takes a call back drops it.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::{poll_fn, ready};
+use std::future::ready;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready as ready_or_wait};
 use std::thread::Thread;
 
-use futures::future::{AbortHandle, Abortable};
-use futures::stream::{FuturesUnordered, Stream as _};
 use mcp::{Log, Outcome, Progress, Ticket};
 use parking_lot::Mutex;
 
@@ -41,7 +40,7 @@ pub enum News {
 #[derive(Clone, Default)]
 pub struct Context {
     /// Where it is heard what the call says. Without it, nobody listens.
-    inbox: Option<(Ticket, Arc<Inbox>)>,
+    queue: Option<(Ticket, Arc<Queue>)>,
     /// Without them we are on a thread that may wait.
     threads: Option<Arc<dyn Threads>>,
 }
@@ -61,8 +60,8 @@ impl Context {
     }
 
     fn tell(&self, news: News) {
-        if let Some((ticket, inbox)) = &self.inbox {
-            inbox.push(*ticket, news);
+        if let Some((ticket, queue)) = &self.queue {
+            queue.push(Item::News(*ticket, news));
         }
     }
 
@@ -79,7 +78,7 @@ impl Context {
         &self,
         call: impl FnOnce(Self) -> OutcomeFuture + Send + 'static,
     ) -> OutcomeFuture {
-        let context = Self { inbox: self.inbox.clone(), threads: None };
+        let context = Self { queue: self.queue.clone(), threads: None };
         self.run(move || block_on(call(context)))
     }
 
@@ -114,12 +113,9 @@ impl Context {
 
 /// The calls of one connection, or of one request.
 pub struct Calls {
-    inbox: Arc<Inbox>,
+    queue: Arc<Queue>,
     threads: Arc<dyn Threads>,
-    /// Made for the first one that waits: most connections over HTTP have none.
-    waiting: Option<FuturesUnordered<Abortable<Waiting>>>,
-    aborts: HashMap<Ticket, AbortHandle>,
-    ended: VecDeque<(Ticket, Outcome)>,
+    under_way: HashMap<Ticket, UnderWay>,
 }
 
 /// What is heard of them.
@@ -129,18 +125,18 @@ pub enum Event {
     Done(Ticket, Outcome),
 }
 
+struct UnderWay {
+    /// None once it has ended, until its outcome is heard.
+    call: Option<OutcomeFuture>,
+    waker: Arc<CallWaker>,
+}
+
 impl Calls {
     pub fn new(threads: Arc<dyn Threads>) -> Self {
-        Self {
-            inbox: Arc::default(),
-            threads,
-            waiting: None,
-            aborts: HashMap::new(),
-            ended: VecDeque::new(),
-        }
+        Self { queue: Arc::default(), threads, under_way: HashMap::new() }
     }
 
-    /// Begins a call. Its outcome, unless it waits for something.
+    /// Begins a call. Its outcome, unless it waits for something or has more to say.
     pub fn start(
         &mut self,
         ticket: Ticket,
@@ -155,9 +151,16 @@ impl Calls {
             }
         }));
         match begun {
-            Ok(Ok(outcome)) => Some(outcome),
+            Ok(Ok(outcome)) if !self.queue.has_news_of(ticket) => Some(outcome),
+            Ok(Ok(outcome)) => {
+                self.add(ticket, None);
+                self.queue.push(Item::Done(ticket, outcome));
+                None
+            }
             Ok(Err(call)) => {
-                self.wait_for(ticket, call);
+                self.add(ticket, Some(call));
+                // It knows from now on whom to wake.
+                self.poll_call(ticket);
                 None
             }
             // The log has it from the hook.
@@ -172,108 +175,132 @@ impl Calls {
         call: impl FnOnce(Context) -> OutcomeFuture + Send + 'static,
     ) {
         let call = self.context(ticket).begin_call(call);
-        self.wait_for(ticket, call);
+        self.add(ticket, Some(call));
+        self.poll_call(ticket);
     }
 
-    /// Takes a call back.
+    /// Takes a call back: it is dropped.
     pub fn cancel(&mut self, ticket: Ticket) {
-        if let Some(abort) = self.aborts.remove(&ticket) {
-            abort.abort();
-        }
-        self.ended.retain(|(ended, _)| *ended != ticket);
+        self.under_way.remove(&ticket);
     }
 
     pub fn len(&self) -> usize {
-        self.aborts.len()
+        self.under_way.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.aborts.is_empty()
+        self.under_way.is_empty()
     }
 
-    /// The next that is heard of them. What a call has said comes before its outcome.
-    pub fn poll_next(&mut self, task: &mut TaskContext<'_>) -> Poll<Event> {
-        if let Some(waiting) = &mut self.waiting {
-            while let Poll::Ready(Some(ended)) = Pin::new(&mut *waiting).poll_next(task) {
-                if let Ok((ticket, outcome)) = ended {
-                    self.ended.push_back((ticket, outcome));
+    /// The next that is heard of them, in the order in which it came. Pending, it wakes the task for the next one.
+    pub fn poll_next(&mut self, task: &TaskContext<'_>) -> Poll<Event> {
+        loop {
+            let event = match ready_or_wait!(self.queue.poll_pop(task)) {
+                Item::Woken(ticket) => {
+                    self.poll_call(ticket);
+                    continue;
                 }
+                Item::News(ticket, news) => Event::News(ticket, news),
+                Item::Done(ticket, outcome) => Event::Done(ticket, outcome),
+            };
+            let is_wanted = match &event {
+                Event::News(ticket, _) => self.under_way.contains_key(ticket),
+                Event::Done(ticket, _) => self.under_way.remove(ticket).is_some(),
+            };
+            if is_wanted {
+                return Poll::Ready(event);
             }
         }
-        while let Poll::Ready((ticket, news)) = self.inbox.poll_pop(task) {
-            if self.aborts.contains_key(&ticket) {
-                return Poll::Ready(Event::News(ticket, news));
-            }
-        }
-        let Some((ticket, outcome)) = self.ended.pop_front() else { return Poll::Pending };
-        self.aborts.remove(&ticket);
-        Poll::Ready(Event::Done(ticket, outcome))
-    }
-
-    pub async fn next(&mut self) -> Event {
-        poll_fn(|task| self.poll_next(task)).await
     }
 
     fn context(&self, ticket: Ticket) -> Context {
-        let (inbox, threads) = (Arc::clone(&self.inbox), Arc::clone(&self.threads));
-        Context { inbox: Some((ticket, inbox)), threads: Some(threads) }
+        let (queue, threads) = (Arc::clone(&self.queue), Arc::clone(&self.threads));
+        Context { queue: Some((ticket, queue)), threads: Some(threads) }
     }
 
-    fn wait_for(&mut self, ticket: Ticket, call: OutcomeFuture) {
-        let (abort, registration) = AbortHandle::new_pair();
-        self.aborts.insert(ticket, abort);
-        let waiting = self.waiting.get_or_insert_default();
-        waiting.push(Abortable::new(Waiting { ticket, call }, registration));
+    fn add(&mut self, ticket: Ticket, call: Option<OutcomeFuture>) {
+        let (queue, is_woken) = (Arc::clone(&self.queue), AtomicBool::new(false));
+        let waker = Arc::new(CallWaker { ticket, queue, is_woken });
+        self.under_way.insert(ticket, UnderWay { call, waker });
+    }
+
+    fn poll_call(&mut self, ticket: Ticket) {
+        let Some(UnderWay { call, waker }) = self.under_way.get_mut(&ticket) else { return };
+        let Some(polled) = call else { return };
+        waker.is_woken.store(false, Ordering::Release);
+        let task_waker = Waker::from(Arc::clone(waker));
+        let mut task = TaskContext::from_waker(&task_waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| polled.as_mut().poll(&mut task)));
+        if let Poll::Ready(outcome) = polled.unwrap_or(Poll::Ready(Outcome::Fault)) {
+            *call = None;
+            // Behind what the call has said.
+            self.queue.push(Item::Done(ticket, outcome));
+        }
     }
 }
 
-/// A call that waits for something.
-struct Waiting {
+/// Queues a call to be polled.
+struct CallWaker {
     ticket: Ticket,
-    call: OutcomeFuture,
+    queue: Arc<Queue>,
+    is_woken: AtomicBool,
 }
 
-impl Future for Waiting {
-    type Output = (Ticket, Outcome);
-
-    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let polled = catch_unwind(AssertUnwindSafe(|| self.call.as_mut().poll(task)));
-        let outcome = ready_or_wait!(polled.unwrap_or(Poll::Ready(Outcome::Fault)));
-        Poll::Ready((self.ticket, outcome))
+impl Wake for CallWaker {
+    fn wake(self: Arc<Self>) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
+            self.queue.push(Item::Woken(self.ticket));
+        }
     }
 }
 
-/// What calls say while they are under way. Who says more than is heard is cut short.
+/// What is to be heard of calls, in its order.
 #[derive(Default)]
-struct Inbox(Mutex<Pieces>);
+struct Queue(Mutex<Items>);
 
 #[derive(Default)]
-struct Pieces {
-    queue: VecDeque<(Ticket, News)>,
+struct Items {
+    items: VecDeque<Item>,
+    /// How many of them are news. Who says more than is heard is cut short; of the others each call has one.
+    news: usize,
     waker: Option<Waker>,
 }
 
-impl Inbox {
-    fn push(&self, ticket: Ticket, news: News) {
-        let mut pieces = self.0.lock();
-        if pieces.queue.len() >= PIECES_MAX {
-            return;
+enum Item {
+    /// The call can go on.
+    Woken(Ticket),
+    News(Ticket, News),
+    Done(Ticket, Outcome),
+}
+
+impl Queue {
+    fn push(&self, item: Item) {
+        let mut items = self.0.lock();
+        if matches!(item, Item::News(..)) {
+            if items.news >= PIECES_MAX {
+                return;
+            }
+            items.news += 1;
         }
-        pieces.queue.push_back((ticket, news));
-        let waker = pieces.waker.take();
-        drop(pieces);
+        items.items.push_back(item);
+        let waker = items.waker.take();
+        drop(items);
         waker.into_iter().for_each(Waker::wake);
     }
 
-    fn poll_pop(&self, task: &TaskContext<'_>) -> Poll<(Ticket, News)> {
-        let mut pieces = self.0.lock();
-        match pieces.queue.pop_front() {
-            Some(piece) => Poll::Ready(piece),
-            None => {
-                pieces.waker = Some(task.waker().clone());
-                Poll::Pending
-            }
-        }
+    fn poll_pop(&self, task: &TaskContext<'_>) -> Poll<Item> {
+        let mut items = self.0.lock();
+        let Some(item) = items.items.pop_front() else {
+            items.waker = Some(task.waker().clone());
+            return Poll::Pending;
+        };
+        items.news -= usize::from(matches!(item, Item::News(..)));
+        Poll::Ready(item)
+    }
+
+    fn has_news_of(&self, ticket: Ticket) -> bool {
+        let is_of = |item: &Item| matches!(item, Item::News(of, _) if *of == ticket);
+        self.0.lock().items.iter().any(is_of)
     }
 }
 
@@ -298,5 +325,186 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Ready(output) => return output,
             Poll::Pending => std::thread::park(),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::future::pending;
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Threads that work at once.
+    struct AtOnce;
+
+    impl Threads for AtOnce {
+        fn run(&self, work: Work) -> OutcomeFuture {
+            Box::pin(ready(guarded(work)))
+        }
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The calls of a connection whose task is woken so often.
+    struct Connection {
+        calls: Calls,
+        woken: Arc<Woken>,
+    }
+
+    impl Connection {
+        fn new() -> Self {
+            Self { calls: Calls::new(Arc::new(AtOnce)), woken: Arc::default() }
+        }
+
+        fn next(&mut self) -> Option<String> {
+            let waker = Waker::from(Arc::clone(&self.woken));
+            match self.calls.poll_next(&TaskContext::from_waker(&waker)) {
+                Poll::Ready(Event::News(_, News::Progress(progress))) => {
+                    Some(progress.done.to_string())
+                }
+                Poll::Ready(Event::News(..)) => Some("news".to_owned()),
+                Poll::Ready(Event::Done(_, outcome)) => Some(text(&outcome)),
+                Poll::Pending => None,
+            }
+        }
+
+        fn all(&mut self) -> Vec<String> {
+            std::iter::from_fn(|| self.next()).collect()
+        }
+    }
+
+    fn text(outcome: &Outcome) -> String {
+        match outcome {
+            Outcome::BadParams(text) => text.clone(),
+            outcome => format!("{outcome:?}"),
+        }
+    }
+
+    fn said(text: &str) -> Outcome {
+        Outcome::BadParams(text.to_owned())
+    }
+
+    fn progress(context: &Context, done: f64) {
+        context.progress(Progress { done, total: None, message: None });
+    }
+
+    fn ticket(number: u64) -> Ticket {
+        Ticket(number)
+    }
+
+    #[test]
+    fn call_that_never_waits_ends_where_it_began() {
+        let mut it = Connection::new();
+        let outcome = it.calls.start(ticket(1), |_| Box::pin(async { said("at once") }));
+        assert_eq!(text(&outcome.unwrap()), "at once");
+        assert!(it.calls.is_empty());
+        let outcome = it.calls.start(ticket(2), |_| panic!("the handler is broken"));
+        assert!(matches!(outcome, Some(Outcome::Fault)));
+    }
+
+    #[test]
+    fn call_goes_on_when_what_it_waits_for_is_there() {
+        let mut it = Connection::new();
+        assert_eq!(it.next(), None);
+        let (sender, receiver) = oneshot::channel();
+        let waits = async move { receiver.await.unwrap_or(Outcome::Fault) };
+        assert!(it.calls.start(ticket(1), |_| Box::pin(waits)).is_none());
+        assert_eq!((it.next(), it.calls.len()), (None, 1));
+        sender.send(said("here")).unwrap();
+        assert_eq!(it.woken.0.load(Ordering::SeqCst), 1, "without being polled in between");
+        assert_eq!(it.all(), ["here"]);
+        assert!(it.calls.is_empty());
+    }
+
+    #[test]
+    fn what_a_call_says_comes_before_its_outcome() {
+        let mut it = Connection::new();
+        let (sender, receiver) = oneshot::channel::<()>();
+        let call = |context: Context| -> OutcomeFuture {
+            Box::pin(async move {
+                progress(&context, 1.0);
+                let _ = receiver.await;
+                progress(&context, 2.0);
+                said("done")
+            })
+        };
+        assert!(it.calls.start(ticket(1), call).is_none());
+        sender.send(()).unwrap();
+        assert_eq!(it.all(), ["1", "2", "done"]);
+        // Also where it never waits.
+        let call = |context: Context| -> OutcomeFuture {
+            progress(&context, 3.0);
+            Box::pin(ready(said("at once")))
+        };
+        assert!(it.calls.start(ticket(2), call).is_none());
+        assert_eq!(it.all(), ["3", "at once"]);
+    }
+
+    #[test]
+    fn call_that_is_taken_back_is_dropped_at_once_and_not_heard() {
+        let mut it = Connection::new();
+        let (sender, mut receiver) = oneshot::channel::<()>();
+        let call = |context: Context| -> OutcomeFuture {
+            progress(&context, 1.0);
+            Box::pin(async move {
+                let _held = sender;
+                pending().await
+            })
+        };
+        assert!(it.calls.start(ticket(1), call).is_none());
+        assert!(matches!(receiver.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
+        it.calls.cancel(ticket(1));
+        assert!(matches!(receiver.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        assert!(it.all().is_empty() && it.calls.is_empty());
+    }
+
+    #[test]
+    fn panic_after_a_wait_is_a_fault() {
+        let mut it = Connection::new();
+        let (sender, receiver) = oneshot::channel::<()>();
+        let call = async move {
+            let _ = receiver.await;
+            panic!("the handler is broken")
+        };
+        assert!(it.calls.start(ticket(1), |_| Box::pin(call)).is_none());
+        drop(sender);
+        assert_eq!(it.all(), ["Fault"]);
+    }
+
+    #[test]
+    fn outcomes_arrive_when_progress_fills_the_queue() {
+        let mut it = Connection::new();
+        let call = |context: Context| -> OutcomeFuture {
+            Box::pin(async move {
+                (0..2 * PIECES_MAX).for_each(|_| progress(&context, 1.0));
+                said("done")
+            })
+        };
+        assert!(it.calls.start(ticket(1), call).is_none());
+        let heard = it.all();
+        assert_eq!((heard.len(), heard.last().map(String::as_str)), (PIECES_MAX + 1, Some("done")));
+    }
+
+    #[test]
+    fn call_that_begins_on_a_thread_goes_on_without_it() {
+        let mut it = Connection::new();
+        let (sender, receiver) = oneshot::channel();
+        it.calls.start_on_thread(ticket(1), |_| {
+            Box::pin(async move { receiver.await.unwrap_or(Outcome::Fault) })
+        });
+        assert_eq!(it.next(), None);
+        sender.send(said("here")).unwrap();
+        assert_eq!(it.all(), ["here"]);
     }
 }

@@ -197,7 +197,7 @@ impl<H: Host> Exchange<H> {
         done
     }
 
-    fn poll_calls(&mut self, task: &mut TaskContext<'_>) -> Poll<Event> {
+    fn poll_calls(&mut self, task: &TaskContext<'_>) -> Poll<Event> {
         self.measure_inline(|calls| calls.poll_next(task))
     }
 

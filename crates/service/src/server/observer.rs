@@ -144,7 +144,7 @@ mod tests {
     fn each_call_is_counted_once_whenever_it_ends() {
         let observer = observer();
         assert!(poll(&mut watched(&observer, async { Outcome::Busy })).is_ready());
-        assert_eq!(counted(&observer), (vec![("refused", 1)], 1));
+        assert_eq!(counted(&observer), (vec![("dropped", 1)], 1));
 
         // It waits for something.
         let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(counted(&observer).1, 1, "not yet");
         sender.send(Outcome::Fault).unwrap();
         assert!(poll(&mut later).is_ready());
-        assert_eq!(counted(&observer), (vec![("refused", 1), ("fault", 1)], 2));
+        assert_eq!(counted(&observer), (vec![("fault", 1), ("dropped", 1)], 2));
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     fn nobody_looks_at_the_clock_for_nobody() {
         let observer = Arc::new(Observer::new(None, false));
         assert!(poll(&mut watched(&observer, async { Outcome::Busy })).is_ready());
-        assert_eq!(counted(&observer), (vec![("refused", 1)], 0));
+        assert_eq!(counted(&observer), (vec![("dropped", 1)], 0));
         assert!(!observer.is_told());
     }
 }

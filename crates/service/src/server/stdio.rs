@@ -155,6 +155,7 @@ struct Session<'a> {
     outbox: Arc<Outbox>,
     watch: Option<Watch>,
     calls: Calls,
+    workers: Workers,
     /// Wakes us when one of them goes on.
     waker: std::task::Waker,
     wire_log: Option<WireLog>,
@@ -192,6 +193,7 @@ impl<'a> Session<'a> {
         waker: &Waker,
         wire_log: Option<WireLog>,
     ) -> Self {
+        let workers = Workers::default();
         Self {
             connection: Connection::new(host.server, Transport::Stdio),
             carry_out: host.carry_out,
@@ -201,7 +203,8 @@ impl<'a> Session<'a> {
             inbox,
             outbox: Arc::default(),
             watch: None,
-            calls: Calls::new(Arc::new(Workers::default())),
+            calls: Calls::new(Arc::new(workers.clone())),
+            workers,
             waker: waker.for_tasks(),
             wire_log,
             replies: Vec::new(),
@@ -223,6 +226,8 @@ impl<'a> Session<'a> {
 
     fn run(&mut self) -> io::Result<()> {
         let mut lines = Lines::default();
+        // Calls know from now on whom to wake.
+        self.hear_calls();
         loop {
             let mut has_spoken = false;
             while !self.is_over && self.may_go_on(&lines) {
@@ -237,8 +242,6 @@ impl<'a> Session<'a> {
                     self.write()?;
                 }
             }
-            // They know from now on whom to wake.
-            self.hear_calls();
             if self.is_over && !self.is_closed && self.told.is_none() {
                 self.drain()?;
             }
@@ -446,10 +449,13 @@ impl<'a> Session<'a> {
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
         let carry_out = &self.carry_out;
-        let ended = match self.calls.len() < CALLS_MAX {
+        // What is to be forgotten makes room.
+        let has_room = self.calls.len() < CALLS_MAX || matches!(call, Call::Forget { .. });
+        let ended = match has_room {
             true => self.calls.start(ticket, |context| carry_out(call, caller, context)),
             false => Some(Outcome::Busy),
         };
+        self.has_changed |= self.workers.have_worked();
         if let Some(outcome) = ended {
             self.connection.finish(ticket, outcome, &mut self.actions);
         }
@@ -457,8 +463,8 @@ impl<'a> Session<'a> {
 
     /// Takes what calls under way have to say.
     fn hear_calls(&mut self) {
-        let mut task = TaskContext::from_waker(&self.waker);
-        while let Poll::Ready(event) = self.calls.poll_next(&mut task) {
+        let task = TaskContext::from_waker(&self.waker);
+        while let Poll::Ready(event) = self.calls.poll_next(&task) {
             match event {
                 Event::News(ticket, News::Progress(progress)) => {
                     self.connection.progress(ticket, &progress, &mut self.actions);
@@ -480,7 +486,11 @@ impl<'a> Session<'a> {
     /// Work under way may end, within reason. What waits for longer is given up.
     fn drain(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + GRACE;
-        while !self.calls.is_empty() && self.ready.wait_to_be_woken(deadline)? {
+        self.hear_calls();
+        while !self.calls.is_empty()
+            && Instant::now() < deadline
+            && self.ready.wait_to_be_woken(deadline)?
+        {
             self.hear()?;
             self.hear_calls();
         }

@@ -47,15 +47,17 @@ impl Sessions {
     }
 
     /// The same for threads that must not be blocked: reads and decides at once, and then waits until it is stored.
-    /// [`Error::Overtaken`]: deciding takes more work than such threads are for; [`Sessions::start`] does it.
+    /// [`Error::Overtaken`]: deciding takes more work than such threads are for; [`Sessions::start`] does it. `note` hears
+    /// which session it is, also if nobody waits for that any more.
     pub async fn start_async(
         self: &Arc<Self>,
         workflow: &Workflow,
         start: Start,
+        note: impl FnOnce(&Arc<Session>) + Send + 'static,
     ) -> Result<Arc<Session>, Error> {
         // One that was begun before has to be read, which the thread that tells us so must not wait for.
         if self.store.is_remote() {
-            return self.start(workflow, start);
+            return self.start(workflow, start).inspect(note);
         }
         let started = self.started(workflow, start, &Budget::for_inline_call());
         let (event, ids) = started.map_err(|error| match error {
@@ -64,8 +66,9 @@ impl Sessions {
         })?;
         let (new, session) = self.new_session(pinned(workflow)?, &event, ids)?;
         let sessions = Arc::clone(self);
-        let created =
-            move |created: Result<Created, StoreError>| sessions.created(created?, session);
+        let created = move |created: Result<Created, StoreError>| {
+            sessions.created(created?, session).inspect(note)
+        };
         written(|done| self.store.create(new, done), created).await
     }
 

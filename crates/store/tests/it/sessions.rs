@@ -367,12 +367,41 @@ fn finished_steps_are_summed_up_without_what_was_superseded() {
 }
 
 #[tokio::test]
+async fn what_was_written_is_noted_although_nobody_waits_for_it() {
+    let world = World::new();
+    let sessions = Arc::new(world.sessions());
+    let (sender, noted) = std::sync::mpsc::channel();
+    let (started, advanced) = (sender.clone(), sender);
+    let workflow = workflow();
+    let start = sessions.start_async(&workflow, start("s1"), move |session| {
+        started.send(session.version).unwrap();
+    });
+    drop_once_begun(start);
+    let version = noted.recv().unwrap();
+    let submission = submission("write", "Hey");
+    let advance = sessions.advance_async("s1", 0, &submission, 2, move |after| {
+        advanced.send(after.session.version).unwrap();
+    });
+    drop_once_begun(advance);
+    assert_eq!(noted.recv(), Ok(version + 1));
+}
+
+fn drop_once_begun(future: impl Future) {
+    let mut future = std::pin::pin!(future);
+    let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(future.as_mut().poll(&mut task).is_pending());
+}
+
+#[tokio::test]
 async fn advance_without_a_thread_looks_again_where_somebody_else_was_first() {
     let world = World::new();
     let sessions = Arc::new(world.sessions());
-    sessions.start_async(&workflow(), start("s1")).await.unwrap();
+    sessions.start_async(&workflow(), start("s1"), |_| ()).await.unwrap();
     let advance = async |revision, output: &str| {
-        sessions.advance_async("s1", revision, &submission("write", output), 2).await.map(drop)
+        sessions
+            .advance_async("s1", revision, &submission("write", output), 2, |_| ())
+            .await
+            .map(drop)
     };
     advance(0, "Hey").await.unwrap();
     // Somebody else is first: whoever has an old copy is told to look again, and then gets it right.
@@ -495,7 +524,7 @@ async fn costly_start_is_left_to_a_thread_of_its_own() {
         context: context.clone(),
         ..Start::default()
     };
-    let inline = sessions.start_async(&workflow, start("inline")).await;
+    let inline = sessions.start_async(&workflow, start("inline"), |_| ()).await;
     assert!(matches!(inline, Err(Error::Overtaken)));
     assert!(matches!(sessions.open("inline"), Err(Error::NotFound)), "nothing was written");
     let session = sessions.start(&workflow, start("costly")).unwrap();

@@ -158,8 +158,9 @@ pub(super) fn ended(outcome: &Outcome) -> Ended {
         | Outcome::Refused { .. }
         | Outcome::BadArguments(_)
         | Outcome::NoResource { .. }
-        | Outcome::BadParams(_)
-        | Outcome::Busy => Ended::Refused,
+        | Outcome::BadParams(_) => Ended::Refused,
+        // Too many waited.
+        Outcome::Busy => Ended::Dropped,
         Outcome::Fault => Ended::Fault,
     }
 }

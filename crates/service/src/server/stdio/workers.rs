@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread::Builder;
 use std::time::Duration;
@@ -20,7 +21,11 @@ const WAITING_MAX: usize = 16;
 const INLINE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Default)]
-pub(super) struct Workers(Arc<Mutex<Queue>>);
+pub(super) struct Workers {
+    queue: Arc<Mutex<Queue>>,
+    /// Work was begun since somebody asked.
+    have_worked: Arc<AtomicBool>,
+}
 
 #[derive(Default)]
 struct Queue {
@@ -30,9 +35,10 @@ struct Queue {
 
 impl Threads for Workers {
     fn run(&self, work: Work) -> OutcomeFuture {
+        self.have_worked.store(true, Ordering::Relaxed);
         let slot = Arc::new(Slot::default());
         {
-            let mut queue = self.0.lock();
+            let mut queue = self.queue.lock();
             queue.waiting.retain(|(_, slot)| slot.is_awaited());
             if queue.waiting.len() >= WAITING_MAX {
                 return Box::pin(ready(Outcome::Busy));
@@ -48,9 +54,14 @@ impl Threads for Workers {
 }
 
 impl Workers {
+    /// Whether work was begun since the last look, which may have changed something.
+    pub(super) fn have_worked(&self) -> bool {
+        self.have_worked.swap(false, Ordering::Relaxed)
+    }
+
     /// Begins with what waits, as far as there are threads for it. What nobody waits for any more never begins.
     fn begin_next(&self) {
-        let mut queue = self.0.lock();
+        let mut queue = self.queue.lock();
         while queue.running < RUNNING_MAX
             && let Some((work, slot)) = queue.waiting.pop_front()
         {
@@ -61,7 +72,7 @@ impl Workers {
             let (own, done) = (self.clone(), Arc::clone(&slot));
             let thread = Builder::new().name("worker".to_owned()).spawn(move || {
                 let outcome = guarded(work);
-                own.0.lock().running -= 1;
+                own.queue.lock().running -= 1;
                 done.fill(outcome);
                 own.begin_next();
             });

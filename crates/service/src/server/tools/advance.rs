@@ -113,7 +113,9 @@ async fn hand_in(
     }
     let advanced = {
         let HandingIn { open, id, revision, submission, .. } = &*handing_in;
-        open.sessions.advance_async(id, *revision, submission, now()).await
+        let counting = Arc::clone(open);
+        let count = move |advanced: &Advanced| counting.tally.advanced(&advanced.verdict);
+        open.sessions.advance_async(id, *revision, submission, now(), count).await
     };
     Ok(match advanced {
         // Looking again, or deciding what is expensive, takes a thread's time.
@@ -143,15 +145,16 @@ impl HandingIn {
     /// Hands it in, and waits until that is stored.
     pub(super) fn wait(&self) -> Outcome {
         let Self { open, id, revision, submission, .. } = self;
-        self.outcome(open.sessions.advance(id, *revision, submission, now()))
+        let advanced = open.sessions.advance(id, *revision, submission, now());
+        self.outcome(advanced.inspect(|advanced| open.tally.advanced(&advanced.verdict)))
     }
 
     /// What is answered, on a thread that nobody else waits for.
     fn outcome(&self, advanced: Result<Advanced, Error>) -> Outcome {
-        self.count(advanced).map_or_else(
-            |refusal| refused(&refusal),
-            |advanced| self.answer_within(&advanced, &view_budget()),
-        )
+        match advanced {
+            Ok(advanced) => self.answer_within(&advanced, &view_budget()),
+            Err(error) => refused(&refusal(&self.id, error)),
+        }
     }
 
     /// The same on one that others wait for.
@@ -160,18 +163,12 @@ impl HandingIn {
         advanced: Result<Advanced, Error>,
         context: &Context,
     ) -> Outcome {
-        match self.count(advanced) {
+        match advanced {
             Ok(advanced) => {
                 look(context, move |budget| self.answer_within(&advanced, budget)).await
             }
-            Err(refusal) => refused(&refusal),
+            Err(error) => refused(&refusal(&self.id, error)),
         }
-    }
-
-    fn count(&self, advanced: Result<Advanced, Error>) -> Result<Advanced, Refusal> {
-        let advanced = advanced.map_err(|error| refusal(&self.id, error))?;
-        self.open.tally.advanced(&advanced.verdict);
-        Ok(advanced)
     }
 
     fn answer_within(&self, advanced: &Advanced, budget: &Budget) -> Outcome {

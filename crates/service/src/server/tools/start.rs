@@ -99,14 +99,18 @@ async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let (context, strict) = (context.unwrap_or_default(), open.gates == Gates::Strict);
     let snapshot = app.snapshot();
     let overrides = app::overridden(&snapshot, app::find(&snapshot, &workflow_id)?);
-    let (new, shared) = (id.clone(), shared_with.clone());
+    let note = {
+        let (open, who) = (Arc::clone(&open), who.clone());
+        let (new, shared) = (id.clone(), shared_with.clone());
+        move |session: &Arc<Session>| note_begun(&open, &who, session, &new, &shared, stored_bytes)
+    };
+    let new = id.clone();
     let start = Start { id, owner, key, goal, context, shared_with, strict, time: now() };
     let started = {
         let workflow = app::find(&snapshot, &workflow_id)?;
-        open.sessions.start_async(workflow, start.clone()).await
+        open.sessions.start_async(workflow, start.clone(), note.clone()).await
     };
-    let starting =
-        Starting { open, workflow_id, raw, caller, who, new, shared, stored_bytes, overrides };
+    let starting = Starting { open, workflow_id, raw, caller, who, new, overrides };
     if !matches!(started, Err(Error::Overtaken)) {
         return Ok(starting.answer(started, &here).await);
     }
@@ -114,7 +118,7 @@ async fn call(call: ToolCall) -> Result<Outcome, Refusal> {
     let again = move |context| {
         handle(async move {
             let workflow = app::find(&snapshot, &starting.workflow_id)?;
-            let started = starting.open.sessions.start(workflow, start);
+            let started = starting.open.sessions.start(workflow, start).inspect(note);
             Ok(starting.answer(started, &context).await)
         })
     };
@@ -144,31 +148,20 @@ struct Starting {
     who: Who,
     /// The session's id, unless one was begun with the same key.
     new: String,
-    shared: Vec<String>,
-    stored_bytes: u64,
     overrides: Option<&'static str>,
 }
 
 impl Starting {
     async fn answer(self, started: Result<Arc<Session>, Error>, context: &Context) -> Outcome {
-        let Self { open, workflow_id, raw, caller, who, new, shared, stored_bytes, overrides } =
-            self;
+        let Self { open, workflow_id, raw, caller, who, new, overrides } = self;
         let session = match started {
             Ok(session) => session,
             Err(error) => return refused(&refusal(&workflow_id, error)),
         };
-        let is_new = session.id == new;
-        open.tally.begun(if is_new { Beginning::New } else { Beginning::Repeated });
-        if is_new {
-            if let Some(principal) = who.principal() {
-                open.quotas.add(principal, Usage { open_sessions: 1, stored_bytes });
-            }
-            shared.iter().for_each(|name| open.note_share(&who, &new, name, true));
-        }
         if should_ask(&open, &session, &workflow_id, &caller) {
             return look(context, move |budget| ask(&open, &session, &raw, &caller, budget)).await;
         }
-        let overrides = overrides.filter(|_| is_new);
+        let overrides = overrides.filter(|_| session.id == new);
         let is_long = reads_outputs(&session);
         let answer = move |budget: &Budget| {
             let outcome = outcome(&open, &session, &workflow_id, &who, overrides, budget);
@@ -179,6 +172,25 @@ impl Starting {
             false => look(context, answer).await,
         }
     }
+}
+
+/// Counts a session that was begun, or found by its key, and writes down whom a new one is shared with.
+fn note_begun(
+    open: &Open,
+    who: &Who,
+    session: &Session,
+    new: &str,
+    shared: &[String],
+    stored_bytes: u64,
+) {
+    if session.id != new {
+        return open.tally.begun(Beginning::Repeated);
+    }
+    open.tally.begun(Beginning::New);
+    if let Some(principal) = who.principal() {
+        open.quotas.add(principal, Usage { open_sessions: 1, stored_bytes });
+    }
+    shared.iter().for_each(|name| open.note_share(who, new, name, true));
 }
 
 fn outcome(

@@ -213,8 +213,12 @@ impl Upstreams {
         };
         match begun {
             Ok(conversation) => {
+                // Whoever drops us takes the upstream's call back.
+                let cancelling = conversation.cancelled.clone().drop_guard();
                 let go_on = |own| conversation.go_on(own, request, context);
-                self.later(go_on).await
+                let outcome = self.later(go_on).await;
+                cancelling.disarm();
+                outcome
             }
             Err(outcome) => *outcome,
         }
@@ -378,19 +382,15 @@ impl Upstreams {
 }
 
 impl Conversation {
-    /// Until it is over, or somebody must be asked. Dropped before, the upstream's call is cancelled.
-    fn go_on(
+    /// Until it is over, or somebody must be asked.
+    async fn go_on(
         mut self,
         upstreams: Arc<Upstreams>,
         request: Request,
         context: Context,
-    ) -> impl Future<Output = Outcome> {
-        let cancelling = self.cancelled.clone().drop_guard();
-        async move {
-            let said = self.listen(&context).await;
-            cancelling.disarm();
-            self.heard(said, &upstreams, &request)
-        }
+    ) -> Outcome {
+        let said = self.listen(&context).await;
+        self.heard(said, &upstreams, &request)
     }
 
     async fn listen(&mut self, context: &Context) -> Option<Said> {
