@@ -37,6 +37,8 @@ pub(crate) struct Exchange<H: Host> {
     asked_ids: Vec<String>,
     /// The client may go for now, if it can come back.
     hangs_up: bool,
+    /// It brought an answer to a question of another process, which counts.
+    has_settled: bool,
     /// What its calls have taken of the threads that read requests.
     inline_time: Duration,
 }
@@ -99,6 +101,7 @@ impl<H: Host> Exchange<H> {
             asked: Vec::new(),
             asked_ids: Vec::new(),
             hangs_up: false,
+            has_settled: false,
             inline_time: Duration::ZERO,
         }
     }
@@ -130,6 +133,11 @@ impl<H: Host> Exchange<H> {
                 AtOnce::GoesOn
             }
         }
+    }
+
+    /// Whether it brought an answer to a question of another process, which counts.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.has_settled
     }
 
     /// Nothing is carried out and nothing was asked: it only tells what changes.
@@ -176,10 +184,12 @@ impl<H: Host> Exchange<H> {
             let call = move |context| service.host.call(call, caller, context);
             return self.calls.start_on_thread(ticket, call);
         }
+        let is_settling = matches!(call, Call::Settle { .. });
         let ended = self.measure_inline(|calls| {
             calls.start(ticket, |context| service.host.call(call, caller, context))
         });
         if let Some(outcome) = ended {
+            self.has_settled |= is_settling && !matches!(outcome, Outcome::BadParams(_));
             self.connection.finish(ticket, outcome, &mut self.actions);
         }
     }

@@ -221,7 +221,9 @@ fn take<H: Host>(
             let mut exchange = Exchange::new(Arc::clone(service), peer);
             match exchange.take(body) {
                 AtOnce::Answer(reply) => Ok(Taken::Answered(answer::json(reply))),
-                AtOnce::Nothing if is_answer => Err(Refused::NobodyAsked),
+                AtOnce::Nothing if is_answer && !exchange.has_settled() => {
+                    Err(Refused::NobodyAsked)
+                }
                 AtOnce::Nothing => Ok(accepted()),
                 AtOnce::GoesOn => Ok(Taken::Legacy { exchange, had, request, is_answered }),
             }
