@@ -226,6 +226,16 @@ fn agrees(name: &str, header: Option<&[u8]>, body: Option<&str>) -> Result<(), E
     }
 }
 
+/// A text as a header says it: as it stands, or as Base64 between marks.
+pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
+    let is_padded = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if is_padded || !is_plain || text.starts_with("=?base64?") {
+        return Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(text)));
+    }
+    Cow::Borrowed(text)
+}
+
 /// What a header says: as it stands, or between marks as Base64.
 pub(crate) fn decoded(header: &[u8]) -> Option<Cow<'_, str>> {
     let text = str::from_utf8(header).ok()?;

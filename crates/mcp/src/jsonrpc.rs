@@ -197,13 +197,13 @@ fn batch(text: &str) -> Received<'_> {
 
 /// The fields of a message, whatever else it has. Of a field that stands twice the last one counts.
 #[derive(Default)]
-struct Envelope<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+pub(crate) struct Envelope<'a> {
+    pub(crate) jsonrpc: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
+    pub(crate) method: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) result: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// A revision, by its date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
@@ -11,6 +13,16 @@ pub enum Revision {
     V2025_06_18,
     V2025_11_25,
     V2026_07_28,
+}
+
+/// The two ways of speaking MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// With a handshake: 2025-11-25 and before.
+    Legacy,
+    /// Every request stands for itself: since 2026-07-28.
+    Modern,
 }
 
 /// What a revision has. One column of the table below.
@@ -136,6 +148,10 @@ impl Revision {
             Self::V2025_11_25 => FOURTH,
             Self::V2026_07_28 => MODERN,
         }
+    }
+
+    pub fn era(self) -> Era {
+        if self.traits().is_modern { Era::Modern } else { Era::Legacy }
     }
 
     pub fn name(self) -> &'static str {

@@ -185,7 +185,7 @@ impl Server {
 
     /// Who says it, for a revision that wants to know with every result.
     pub(crate) fn meta(&self, revision: Revision) -> Value {
-        json!({"io.modelcontextprotocol/serverInfo": self.info(revision)})
+        json!({crate::era::modern::SERVER_INFO: self.info(revision)})
     }
 
     /// The same as JSON, made once.

@@ -15,8 +15,10 @@ use crate::revision::Revision;
 use crate::server::{Caching, Server};
 
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 

@@ -1,0 +1,203 @@
+//! Server-sent events out of bytes, as their standard has them: what it does not know is ignored, and is not a reason to
+//! stop. An event is at most as large as a message.
+
+use std::time::Duration;
+
+use super::MESSAGE_BYTES_MAX;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The pauses before a stream is asked for again, at first and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// One event. What it lacks was not sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    pub kind: Option<String>,
+    pub data: Option<String>,
+    pub id: Option<String>,
+    pub retry: Option<Duration>,
+}
+
+impl Event {
+    /// The messages that it carries, as text. Events of other kinds are not for us.
+    pub fn message(&self) -> Option<&str> {
+        let is_message = matches!(self.kind.as_deref(), None | Some("" | "message"));
+        self.data.as_deref().filter(|data| is_message && !data.trim().is_empty())
+    }
+}
+
+/// From where a stream that broke is read on, and when.
+#[derive(Debug, Clone, Default)]
+pub struct Resumption {
+    last_event: Option<String>,
+    retry: Option<Duration>,
+    failures: u32,
+}
+
+impl Resumption {
+    pub fn hear(&mut self, event: &Event) {
+        if let Some(id) = &event.id {
+            self.last_event = Some(id.clone());
+        }
+        self.retry = event.retry.or(self.retry);
+    }
+
+    /// The value of `Last-Event-ID`. A response without one cannot be resumed.
+    pub fn last_event(&self) -> Option<&str> {
+        self.last_event.as_deref()
+    }
+
+    /// How long to wait before the stream is asked for again: as the server says, and longer after each failure.
+    pub fn pause(&self) -> Duration {
+        let growing = PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(PAUSE_MAX);
+        match self.retry {
+            Some(retry) if self.failures == 0 => retry.min(PAUSE_MAX),
+            Some(retry) => growing.max(retry.min(PAUSE_MAX)),
+            None => growing,
+        }
+    }
+
+    pub fn failed(&mut self) {
+        self.failures += 1;
+    }
+
+    pub fn connected(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// Reads events from pieces of a body.
+#[derive(Debug, Default)]
+pub struct EventParser {
+    /// The current line, as far as it came in earlier pieces.
+    line: Vec<u8>,
+    event: Event,
+    /// How large the event is so far.
+    bytes: usize,
+    has_begun: bool,
+    /// The last line ended with a carriage return: a line feed right after it belongs to it.
+    has_returned: bool,
+}
+
+/// The event is larger than a message may be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EventTooLarge;
+
+impl EventParser {
+    /// The events that end in these bytes.
+    pub fn read(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, EventTooLarge> {
+        let mut events = Vec::new();
+        if bytes.is_empty() {
+            return Ok(events);
+        }
+        if std::mem::take(&mut self.has_returned) && bytes.first() == Some(&b'\n') {
+            bytes = &bytes[1..];
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
+            self.add(&bytes[..end])?;
+            let ending = if bytes[end..].starts_with(b"\r\n") { 2 } else { 1 };
+            self.has_returned = end + 1 == bytes.len() && bytes[end] == b'\r';
+            bytes = &bytes[end + ending..];
+            let line = std::mem::take(&mut self.line);
+            events.extend(self.line_is_over(&line));
+        }
+        self.add(bytes)?;
+        Ok(events)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
+        self.bytes += bytes.len();
+        if self.bytes > MESSAGE_BYTES_MAX {
+            return Err(EventTooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The event, where the line was the empty one that ends it.
+    fn line_is_over(&mut self, mut line: &[u8]) -> Option<Event> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            self.bytes = 0;
+            let event = std::mem::take(&mut self.event);
+            return (event != Event::default()).then_some(event);
+        }
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &[][..]),
+        };
+        let value = String::from_utf8_lossy(value.strip_prefix(b" ").unwrap_or(value));
+        match name {
+            b"data" => match &mut self.event.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(&value);
+                }
+                none => *none = Some(value.into_owned()),
+            },
+            b"event" => self.event.kind = Some(value.into_owned()),
+            b"id" if !value.contains('\0') => self.event.id = Some(value.into_owned()),
+            b"retry" => {
+                let retry = value.parse().ok().map(Duration::from_millis);
+                self.event.retry = retry.or(self.event.retry);
+            }
+            // A comment keeps a connection alive, and makes no event larger.
+            b"" => self.bytes = self.bytes.saturating_sub(line.len()),
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(text: &str) -> Event {
+        Event { data: Some(text.to_owned()), ..Event::default() }
+    }
+
+    #[test]
+    fn events_are_read_in_whatever_pieces_they_come() {
+        let text = b"\xef\xbb\xbf: hello\r\n\r\ndata: one\r\ndata:two\r\rid: 7\nretry: 250\ndata\n\n\
+            nonsense\nother: thing\nevent: message\ndata: \xc3\xa4 \xff\n\nretry: soon\nid: \0\n\ndata: half\n";
+        let (id, retry) = (Some("7".to_owned()), Some(Duration::from_millis(250)));
+        let expected = [
+            data("one\ntwo"),
+            Event { id, retry, ..data("") },
+            Event { kind: Some("message".to_owned()), ..data("ä \u{fffd}") },
+        ];
+        for size in 1..=text.len() {
+            let mut parser = EventParser::default();
+            let mut events = Vec::new();
+            for piece in text.chunks(size) {
+                events.extend(parser.read(piece).unwrap());
+            }
+            assert_eq!(events, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn an_event_has_a_limit_and_a_stream_has_none() {
+        let mebibyte = vec![b'a'; 1024 * 1024];
+        let mut parser = EventParser::default();
+        for _ in 0..200 {
+            for piece in [&b"data: "[..], &mebibyte, b"\r\n", b"\r\n", b":", &mebibyte, b"\n"] {
+                parser.read(piece).unwrap();
+            }
+        }
+        for line in ["", "data: ", "other: "] {
+            let mut parser = EventParser::default();
+            let mut so_many = 0;
+            while parser.read(line.as_bytes()).and_then(|_| parser.read(&mebibyte)).is_ok() {
+                so_many += 1;
+                let end = if line.is_empty() { "" } else { "\n" };
+                parser.read(end.as_bytes()).unwrap();
+            }
+            assert!((71..=72).contains(&so_many), "{line}: {so_many}");
+        }
+    }
+}
