@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::kept::Kept;
+pub use mcp::client::Progress;
 pub use registry::policy::AskedBy;
 
 /// A call of a tool.
@@ -106,14 +107,6 @@ pub struct CallResult {
     /// Where the whole result is, if `raw` had to be cut.
     pub kept: Option<Kept>,
     pub took: Duration,
-}
-
-/// How far a call is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    pub done: f64,
-    pub total: Option<f64>,
-    pub message: Option<String>,
 }
 
 /// Somebody who can ask a person.

@@ -3,31 +3,27 @@
 
 mod asking;
 mod calls;
+mod channel;
 pub(crate) mod checks;
 mod child;
 mod connect;
 mod connection;
+mod course;
 mod deadline;
 mod failure;
 mod gate;
-mod handshake;
 mod host;
+mod in_flight;
 pub mod info;
 mod keeper;
-mod ledger;
 mod lines;
 mod link;
 pub mod list;
-mod message;
 mod notices;
-mod once;
-mod pages;
 mod result;
 mod shelf;
 mod subscriptions;
-mod ticket;
 mod tries;
-mod typed;
 pub(crate) mod web;
 mod whom;
 
@@ -35,9 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use mcp::client::Request;
 use registry::entry::Entry;
 use registry::policy::Policy;
-use rmcp::model::{ClientRequest, ReadResourceRequest, ReadResourceRequestParams};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
@@ -51,9 +47,9 @@ use crate::error::Error;
 use crate::kept::Store;
 use crate::lock;
 use crate::pool::{Event, Kind};
-use asking::Questions;
 use checks::Checks;
 use connection::Connection;
+use course::Course;
 use deadline::Deadline;
 use failure::{Failure, Repeat};
 use gate::Gate;
@@ -63,7 +59,6 @@ use list::{Collect, CollectItems, CollectTools, List, ToolList};
 use notices::Notices;
 use shelf::{Freshness, Shelf};
 use subscriptions::{Subscriptions, Way, Wish};
-use ticket::Course;
 use tries::Tries;
 
 /// So many requests may wait for one upstream at a time.
@@ -253,7 +248,7 @@ impl Upstream {
                     return Ok(None);
                 }
                 let begun = shelf.begin();
-                let fetched = pages::fetch::<C>(kind, &connection, course).await?;
+                let fetched = list::fetch::<C>(kind, &connection, course).await?;
                 let tells = connection.info().offers(&format!("{}/listChanged", capability(kind)));
                 Ok(Some(shelf.put(begun, fetched.list, fetched.time_to_live, tells)))
             };
@@ -273,19 +268,9 @@ impl Upstream {
         let deadline = Deadline::new(self.terms().entry.timeout(), self.shared.total_limit);
         let course = &Arc::new(Course { party: Some(party), ..Course::new(deadline) });
         self.harmless(What::Calling, course, |connection| async move {
-            let mut params = ReadResourceRequestParams::new(uri);
-            for _ in 0..asking::ROUNDS_MAX {
-                let request = ReadResourceRequest::new(params);
-                let raw =
-                    connection.ask(ClientRequest::ReadResourceRequest(request), course).await?;
-                let Some(questions) = Questions::in_result(&raw)? else {
-                    return Ok((result::read(&raw)?, raw));
-                };
-                params = ReadResourceRequestParams::new(uri);
-                params.request_state = questions.state.clone();
-                params.input_responses = Some(questions.answers(&self.id, course).await?);
-            }
-            Err(Failure::Unanswered { why: "it does not stop asking".to_owned() })
+            let request = || Request::new("resources/read").with("uri", uri);
+            let raw = asking::ask(&connection, request, course).await?;
+            Ok((result::read(&raw)?, raw))
         })
         .await
     }

@@ -23,6 +23,8 @@ pub enum Listed {
 }
 
 impl Listed {
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
     pub fn method(self) -> &'static str {
         match self {
             Self::Tools => "tools/list",

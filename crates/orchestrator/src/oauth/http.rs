@@ -8,7 +8,6 @@ use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
     OAuthHttpRequest,
 };
-use rmcp::transport::common::http_header::EVENT_STREAM_MIME_TYPE;
 
 use super::reach::Reach;
 use crate::upstream::web::{Client, has_type};
@@ -81,7 +80,7 @@ async fn execute(client: &reqwest::Client, request: Request) -> Result<Response,
     let mut response = client.execute(request).await.map_err(broken)?;
     let mut body = Vec::new();
     // The upstream itself is looked at too, and may begin to tell what never ends.
-    if !(is_look && has_type(&response, EVENT_STREAM_MIME_TYPE)) {
+    if !(is_look && has_type(&response, "text/event-stream")) {
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
             let room = ANSWER_BYTES_MAX - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);

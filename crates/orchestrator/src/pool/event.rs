@@ -1,5 +1,8 @@
 //! What upstreams tell without being asked.
 
+/// The lists that a server has.
+pub use mcp::client::Listed as Kind;
+
 /// Something happened at an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -11,17 +14,4 @@ pub enum Event {
     Connected { server: String },
     /// A connection is gone.
     Gone { server: String },
-}
-
-/// The lists that a server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Tools,
-    Resources,
-    Templates,
-    Prompts,
-}
-
-impl Kind {
-    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 }

@@ -4,21 +4,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mcp::client::{InputRequest, InputRequired, Request};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::connection::Connection;
+use super::course::Course;
 use super::failure::Failure;
-use super::ticket::Course;
+use super::in_flight::Outcome;
+use super::info::Era;
 use super::whom::{CANNOT_ASK, Whom};
 use crate::call::{Answer, Form, Wanted};
 
 /// So many times in a row an upstream may answer with questions.
-pub(crate) const ROUNDS_MAX: usize = 10;
-/// So many questions it may have at a time.
-const QUESTIONS_MAX: usize = 16;
-const QUESTIONS_BYTES_MAX: usize = 1024 * 1024;
-
+const ROUNDS_MAX: usize = 10;
 /// The parameters of `elicitation/create`, as every revision has them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,81 +76,50 @@ fn not_asked<'c>(
     json!({"action": "cancel"})
 }
 
-/// A result that is a question.
-#[derive(Debug)]
-pub(crate) struct Questions {
-    questions: BTreeMap<String, Question>,
-    /// To be handed back as it is.
-    pub(crate) state: Option<String>,
+/// Makes a request, and again with what the person said as long as the server wants to know more.
+pub(super) async fn ask(
+    connection: &Arc<Connection>,
+    request: impl Fn() -> Request,
+    course: &Arc<Course>,
+) -> Outcome {
+    let mut asked = request();
+    for _ in 0..ROUNDS_MAX {
+        let raw = connection.ask(asked, course).await?;
+        if connection.info().era == Era::Legacy {
+            return Ok(raw);
+        }
+        let required = InputRequired::read(&raw).map_err(|why| Failure::Protocol { why })?;
+        let Some(InputRequired { requests, state }) = required else { return Ok(raw) };
+        course.deadline.extend();
+        let answers = answers(requests, connection.server(), course).await?;
+        asked = request().with_answers(answers, state);
+    }
+    Err(Failure::Unanswered { why: "it does not stop asking".to_owned() })
 }
 
-#[derive(Debug, Deserialize)]
-struct Question {
-    method: String,
-    #[serde(default)]
-    params: Value,
-}
-
-impl Questions {
-    /// Nothing where the result is one.
-    pub(crate) fn in_result(result: &RawValue) -> Result<Option<Self>, Failure> {
-        // Most results are not looked at any closer.
-        if !result.get().contains("input_required") {
-            return Ok(None);
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Fields<'r> {
-            #[serde(default, borrow)]
-            result_type: Option<std::borrow::Cow<'r, str>>,
-            #[serde(default, borrow)]
-            input_requests: Option<&'r RawValue>,
-            request_state: Option<String>,
-        }
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(result.get()) else { return Ok(None) };
-        if fields.result_type.as_deref() != Some("input_required") {
-            return Ok(None);
-        }
-        let size = fields.input_requests.map_or(0, |requests| requests.get().len());
-        if size > QUESTIONS_BYTES_MAX {
-            return Err(Failure::Protocol { why: format!("its questions are {size} bytes long") });
-        }
-        let questions = fields.input_requests.map(|requests| serde_json::from_str(requests.get()));
-        let questions = questions.transpose().map_err(|error| Failure::Protocol {
-            why: format!("its questions cannot be read: {error}"),
-        })?;
-        let questions: BTreeMap<String, Question> = questions.unwrap_or_default();
-        if questions.len() > QUESTIONS_MAX {
-            let why = format!("it has {} questions at a time", questions.len());
-            return Err(Failure::Protocol { why });
-        }
-        Ok(Some(Self { questions, state: fields.request_state }))
+/// Asks one after the other: a person has one pair of eyes.
+async fn answers(
+    requests: BTreeMap<String, InputRequest>,
+    server: &str,
+    course: &Arc<Course>,
+) -> Result<Map<String, Value>, Failure> {
+    let mut answers = Map::new();
+    for (name, InputRequest { method, params }) in requests {
+        let answer = match method.as_str() {
+            "elicitation/create" if course.asker.is_none() => {
+                let why = "this client cannot ask its user; make the call from one that can";
+                return Err(Failure::Unanswered { why: why.to_owned() });
+            }
+            "elicitation/create" => elicit(server, params, &Whom::just(course)).await,
+            "roots/list" => json!({"roots": []}),
+            _ => {
+                let why = format!("it wants `{method}`, which is not offered");
+                return Err(Failure::Unanswered { why });
+            }
+        };
+        answers.insert(name, answer);
     }
-
-    /// Asks them one after the other: a person has one pair of eyes.
-    pub(crate) async fn answers(
-        self,
-        server: &str,
-        course: &Arc<Course>,
-    ) -> Result<BTreeMap<String, Value>, Failure> {
-        let mut answers = BTreeMap::new();
-        for (name, Question { method, params }) in self.questions {
-            let answer = match method.as_str() {
-                "elicitation/create" if course.asker.is_none() => {
-                    let why = "this client cannot ask its user; make the call from one that can";
-                    return Err(Failure::Unanswered { why: why.to_owned() });
-                }
-                "elicitation/create" => elicit(server, params, &Whom::just(course)).await,
-                "roots/list" => json!({"roots": []}),
-                _ => {
-                    let why = format!("it wants `{method}`, which is not offered");
-                    return Err(Failure::Unanswered { why });
-                }
-            };
-            answers.insert(name, answer);
-        }
-        Ok(answers)
-    }
+    Ok(answers)
 }
 
 /// For a confirmation: whether the person said yes.

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
+use mcp::client::Request;
 use registry::policy::{Confirmation, Decision};
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tool_schema::arguments::{NoSuchTool, Unchecked, Verdict};
 use tool_schema::tool::Tool;
 
-use super::asking::{self, Questions};
+use super::asking;
 use super::connection::Connection;
+use super::course::Course;
 use super::failure::{Failure, Repeat};
-use super::info::Era;
 use super::list::{CollectTools, ToolList};
 use super::result::Outline;
 use super::shelf::Freshness;
-use super::ticket::Course;
 use super::tries::Tries;
 use super::{Upstream, course_of, result};
 use crate::breaker::What;
@@ -139,7 +138,7 @@ impl Upstream {
         loop {
             let attempt = async {
                 let connection = self.link.connection(course).await?;
-                self.ask(&connection, &tool.name, &arguments, course).await
+                self.ask(&connection, tool, &arguments, course).await
             };
             match attempt.await {
                 Ok(result) => return Ok(result),
@@ -152,26 +151,16 @@ impl Upstream {
     async fn ask(
         &self,
         connection: &Arc<Connection>,
-        tool: &str,
+        tool: &Tool,
         arguments: &Map<String, Value>,
         course: &Arc<Course>,
     ) -> Result<Box<RawValue>, Failure> {
-        let params =
-            || CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
-        let mut asked = params();
-        for _ in 0..asking::ROUNDS_MAX {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
-            let raw = connection.ask(request, course).await?;
-            if connection.info().era == Era::Legacy {
-                return Ok(raw);
-            }
-            let Some(questions) = Questions::in_result(&raw)? else { return Ok(raw) };
-            course.deadline.extend();
-            asked = params();
-            asked.request_state.clone_from(&questions.state);
-            asked.input_responses = Some(questions.answers(&self.id, course).await?);
-        }
-        Err(Failure::Unanswered { why: "it does not stop asking".to_owned() })
+        // Few tools want arguments as headers too, which only what goes over HTTP has.
+        let schema = Some(&tool.input_schema)
+            .filter(|schema| connection.has_headers() && schema.text().contains("x-mcp-header"));
+        let schema = schema.and_then(|schema| schema.value().ok());
+        let request = || Request::call_tool(&tool.name, arguments, schema.as_ref());
+        asking::ask(connection, request, course).await
     }
 
     /// Looks at what came, and cuts it where it is too large.

@@ -12,8 +12,8 @@ use tool_schema::arguments::{Checker, Verdict};
 use tool_schema::tool::Json;
 
 use super::connection::late;
+use super::course::Course;
 use super::failure::Failure;
-use super::ticket::Course;
 
 /// With fewer permits than this, one party could hold all of them.
 const CHECKS_MIN: usize = 2;

@@ -1,30 +1,25 @@
 //! From an entry to a connection that can be used: starting what must be started, and finding out how to speak with it.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use registry::entry::Connect;
-use rmcp::RoleClient;
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
-};
-use rmcp::transport::Transport;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::channel::{Channel, Wire};
 use super::child::{self, Kin};
 use super::connection::{Connection, Endings};
 use super::failure::Failure;
-use super::host::Host;
+use super::host;
+use super::in_flight::InFlight;
 use super::info::{Era, Info};
 use super::keeper::Keeper;
-use super::ledger::Ledger;
-use super::lines::{Gone, Lines};
+use super::lines::{self, Gone, Lines};
 use super::notices::Notices;
-use super::web;
+use super::web::{self, Web};
 use crate::pool::Tokens;
 use crate::wire::{Secrets, Tap, WireLog};
 use process_guard::GuardProgram;
@@ -91,7 +86,7 @@ async fn attempt(
     if !(settings.is_current)() {
         return Err(Attempt::Failed(Failure::Outdated));
     }
-    let ledger = Arc::new(Ledger::new(notices.clone()));
+    let (in_flight, wanted) = InFlight::new(notices.clone());
     let tap = Tap {
         log: settings.wire.clone(),
         secrets: settings.secrets.clone(),
@@ -101,137 +96,88 @@ async fn attempt(
     let (stop, gone) = (CancellationToken::new(), Gone::default());
     // Whoever gives up half-way leaves nothing that waits for the server.
     let given_up = stop.clone().drop_guard();
-    let mut kin = None;
-    let running = match &settings.connect {
+    let (wire, mut kin) = match &settings.connect {
         Connect::Stdio { .. } => {
             let started = child::start(settings, tap.clone()).await;
-            let (stdin, stdout, child) = started.map_err(|error| {
+            let (stdin, stdout, kin) = started.map_err(|error| {
                 Attempt::Failed(Failure::Unusable { why: hidden(settings, &error.to_string()) })
             })?;
-            let lines = Lines::new(stdout, stdin, ledger.clone(), tap, gone.clone())
-                .with_last_words(child.last_words());
-            kin = Some(child);
-            serve(&ledger, lines, era, &stop).await
+            let lines = Lines::new(stdin, tap.clone(), gone.deaf.clone());
+            let (in_flight, stray) = (in_flight.clone(), kin.last_words());
+            let (stop, hung_up) = (stop.clone(), gone.hung_up.clone());
+            let hear = async move {
+                let hearing = lines::hear(stdout, &in_flight, &tap, &stray);
+                if stop.run_until_cancelled(hearing).await.is_some() {
+                    hung_up.cancel();
+                }
+            };
+            settings.tasks.spawn_on(hear, &settings.runtime);
+            (Wire::Child(lines), Some(kin))
         }
         Connect::Http { .. } => {
-            let transport = web::transport(settings, ledger.clone(), tap, stop.clone())
-                .map_err(Attempt::Failed)?;
-            serve(&ledger, transport, era, &stop).await
+            let web = Web::new(settings, in_flight.clone(), tap).map_err(Attempt::Failed)?;
+            (Wire::Web(web), None)
         }
     };
-    let running = match running {
-        Ok(running) => running,
-        Err(error) => return Err(explained(settings, &ledger, kin, error, era, serial).await),
+    let (runtime, revision) = (settings.runtime.clone(), Mutex::default());
+    let channel = Arc::new(Channel { serial, in_flight, wire, runtime, revision });
+    let serve = stop.clone().run_until_cancelled_owned(host::serve(channel.clone(), wanted));
+    settings.tasks.spawn_on(serve, &settings.runtime);
+    let said = tokio::select! {
+        biased;
+        said = channel.shake_hands(era, settings.limit) => said,
+        () = gone.hung_up.cancelled() => Err(channel.broken("it is closed".to_owned(), true)),
     };
-    let Some(info) = Info::read(&ledger, running.peer()) else {
-        let why = "its handshake says nothing about it".to_owned();
-        return Err(Attempt::Failed(Failure::Protocol { why }));
+    let info = match said {
+        Ok(said) => Info::new(said),
+        Err(failure) => return Err(explained(settings, kin.as_mut(), failure, &gone, era).await),
     };
     let endings = Endings::default();
     let connection = Arc::new(Connection {
-        serial,
-        peer: running.peer().clone(),
-        ledger: ledger.clone(),
+        channel: channel.clone(),
         info,
-        runtime: settings.runtime.clone(),
         endings: endings.clone(),
-        has_process: kin.is_some(),
+        gone: gone.clone(),
         doubted: AtomicBool::new(false),
         _drop: endings.politely.clone().drop_guard(),
     });
-    let keeper = Keeper {
-        serial,
-        running,
-        stop: given_up.disarm(),
-        gone,
-        kin,
-        ledger,
-        notices: notices.clone(),
-        secrets: settings.secrets.clone(),
-        endings,
-    };
+    let (notices, secrets) = (notices.clone(), settings.secrets.clone());
+    let stop = given_up.disarm();
+    let keeper = Keeper { channel, stop, gone, kin, notices, secrets, endings };
     settings.tasks.spawn_on(keeper.keep(), &settings.runtime);
     Ok(connection)
-}
-
-type Running = RunningService<RoleClient, Host>;
-
-async fn serve<T>(
-    ledger: &Arc<Ledger>,
-    transport: T,
-    era: Option<Era>,
-    stop: &CancellationToken,
-) -> Result<Running, ClientInitializeError>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    let host = Host { ledger: ledger.clone() };
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    let mode = match era {
-        Some(Era::Legacy) => ClientLifecycleMode::Initialize,
-        Some(Era::Modern) => ClientLifecycleMode::Discover { preferred_versions },
-        None => ClientLifecycleMode::Auto {
-            preferred_versions,
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        },
-    };
-    serve_client_with_lifecycle_and_ct(host, transport, mode, stop.clone()).await
 }
 
 /// Why the handshake came to nothing.
 async fn explained(
     settings: &Settings,
-    ledger: &Ledger,
-    kin: Option<Kin>,
-    error: ClientInitializeError,
+    kin: Option<&mut Kin>,
+    failure: Failure,
+    gone: &Gone,
     era: Option<Era>,
-    serial: u64,
 ) -> Attempt {
-    if let Some(failure) = ledger.handshake().failure() {
-        return Attempt::Failed(failure);
-    }
-    let has_hung_up = is_broken(&error);
-    if let (Some(mut kin), true) = (kin, has_hung_up) {
-        let why = hidden(settings, &kin.epitaph("closed its output").await);
-        drop(kin);
-        if era.is_none() {
-            tracing::debug!(
-                server = &*settings.server,
-                "it does not survive `server/discover`: {why}"
-            );
-            return Attempt::Died;
-        }
-        return Attempt::Failed(Failure::Connect { why, incident: serial });
-    }
-    let why = match &error {
-        ClientInitializeError::JsonRpcError(error) => {
-            format!("it refuses the handshake: {} {}", error.code.0, error.message)
-        }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => match &**fallback {
-            ClientInitializeError::JsonRpcError(error) => {
-                format!("it refuses the handshake: {} {}", error.code.0, error.message)
+    let has_hung_up = gone.hung_up.is_cancelled() || gone.deaf.is_cancelled();
+    let failure = match (failure, kin) {
+        (Failure::Broken { incident, .. } | Failure::Connect { incident, .. }, Some(kin))
+            if has_hung_up =>
+        {
+            let why = kin.epitaph("closed its output").await;
+            if era.is_none() {
+                let (server, why) = (&*settings.server, hidden(settings, &why));
+                tracing::debug!(server, "it does not survive `server/discover`: {why}");
+                return Attempt::Died;
             }
-            other => other.to_string(),
-        },
-        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let theirs: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-            let why =
-                format!("it speaks only revisions that we do not know: {}", theirs.join(", "));
-            return Attempt::Failed(Failure::Unusable { why: hidden(settings, &why) });
+            Failure::Connect { why, incident }
         }
-        other => other.to_string(),
+        (failure, _) => failure,
     };
-    Attempt::Failed(Failure::Connect { why: hidden(settings, &why), incident: serial })
-}
-
-/// Whether the other side was gone, as opposed to saying something wrong.
-fn is_broken(error: &ClientInitializeError) -> bool {
-    match error {
-        ClientInitializeError::ConnectionClosed(_)
-        | ClientInitializeError::TransportError { .. } => true,
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_broken(fallback),
-        _ => false,
-    }
+    Attempt::Failed(match failure {
+        Failure::Connect { why, incident } => {
+            Failure::Connect { why: hidden(settings, &why), incident }
+        }
+        Failure::Unusable { why } => Failure::Unusable { why: hidden(settings, &why) },
+        other => other,
+    })
 }
 
 /// Servers repeat what they were given.

@@ -1,12 +1,11 @@
 //! What an upstream says about itself.
 
-use rmcp::RoleClient;
-use rmcp::service::Peer;
+use mcp::client::ServerInfo;
 use serde::Serialize;
 use serde_json::Value;
 use untrusted_text::cut;
 
-use super::ledger::Ledger;
+pub use mcp::Era;
 
 /// So much of what a server tells models about itself is kept.
 const INSTRUCTIONS_BYTES_MAX: usize = 4096;
@@ -31,38 +30,19 @@ pub struct Info {
     pub instructions: Option<String>,
 }
 
-/// The two ways of speaking MCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Era {
-    /// With a handshake: 2025-11-25 and before.
-    Legacy,
-    /// Every request stands for itself: since 2026-07-28.
-    Modern,
-}
-
 impl Info {
-    /// Nothing where there was no handshake.
-    pub(super) fn read(ledger: &Ledger, peer: &Peer<RoleClient>) -> Option<Self> {
-        let (era, said) = ledger.handshake().said()?;
-        let known = peer.peer_info()?;
-        let said: Value = serde_json::from_str(said.get()).ok()?;
-        let implementation = known.server_info.as_ref();
-        Some(Self {
-            name: implementation.map(|server| server.name.clone()).unwrap_or_default(),
-            title: implementation.and_then(|server| server.title.clone()),
-            description: implementation
-                .and_then(|server| server.description.as_deref())
-                .map(|text| cut(text, INSTRUCTIONS_BYTES_MAX)),
-            version: implementation.map(|server| server.version.clone()).unwrap_or_default(),
-            revision: known.protocol_version.as_str().to_owned(),
-            era,
-            capabilities: said.get("capabilities").cloned().unwrap_or_default(),
-            instructions: known
-                .instructions
-                .as_deref()
-                .map(|text| cut(text, INSTRUCTIONS_BYTES_MAX)),
-        })
+    pub(super) fn new(said: ServerInfo) -> Self {
+        let short = |text: Option<String>| text.map(|text| cut(&text, INSTRUCTIONS_BYTES_MAX));
+        Self {
+            name: said.name,
+            title: said.title,
+            description: short(said.description),
+            version: said.version,
+            revision: said.revision.name().to_owned(),
+            era: said.revision.era(),
+            capabilities: said.capabilities,
+            instructions: short(said.instructions),
+        }
     }
 
     /// The same, where a server that says nothing at all about itself is given the chance.

@@ -3,33 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleClient;
-use rmcp::service::RunningService;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::channel::Channel;
 use super::child::Kin;
 use super::connection::Endings;
 use super::failure::Failure;
-use super::host::Host;
-use super::ledger::Ledger;
 use super::lines::Gone;
 use super::notices::Notices;
 use crate::wire::Secrets;
 
 /// How long the last output of a child that has ended is waited for: somebody else may have its end of the pipe.
 const LAST_OUTPUT: Duration = Duration::from_secs(2);
-/// How long the library may take to let go of a connection.
+/// How long closing the wire may take.
 const TIDYING: Duration = Duration::from_secs(8);
 
 pub(super) struct Keeper {
-    pub(super) serial: u64,
-    pub(super) running: RunningService<RoleClient, Host>,
-    /// What ends the library's part.
+    pub(super) channel: Arc<Channel>,
+    /// Ends the tasks of the connection.
     pub(super) stop: CancellationToken,
     pub(super) gone: Gone,
     pub(super) kin: Option<Kin>,
-    pub(super) ledger: Arc<Ledger>,
     pub(super) notices: Arc<Notices>,
     pub(super) secrets: Secrets,
     pub(super) endings: Endings,
@@ -46,19 +41,13 @@ enum End {
 
 impl Keeper {
     pub(super) async fn keep(self) {
-        let Self { serial, running, stop, gone, mut kin, ledger, notices, secrets, endings } = self;
-        let mut quit = Box::pin(running.waiting());
-        let mut has_quit = false;
+        let Self { channel, stop, gone, mut kin, notices, secrets, endings } = self;
         let end = tokio::select! {
             biased;
             () = endings.at_once.cancelled() => End::AtOnce,
             () = endings.politely.cancelled() => End::Politely,
             () = gone.hung_up.cancelled() => End::HungUp,
             () = gone.deaf.cancelled() => End::Deaf,
-            _ = &mut quit => {
-                has_quit = true;
-                End::HungUp
-            }
             () = Kin::exited(kin.as_mut()) => {
                 // What it said before is still to be heard.
                 let _ = timeout(LAST_OUTPUT, gone.hung_up.cancelled()).await;
@@ -78,9 +67,9 @@ impl Keeper {
             (End::HungUp | End::Deaf, None) => "it hung up".to_owned(),
         };
         let why = secrets().hide(&why).into_owned();
-        ledger.end(|sent| Failure::Broken { why: why.clone(), sent, incident: serial });
-        tracing::debug!(server = ledger.server(), "the connection is over: {why}");
-        // The library closes the child's input when it ends.
+        let (in_flight, incident) = (&channel.in_flight, channel.serial);
+        in_flight.end(|sent| Failure::Broken { why: why.clone(), sent, incident });
+        tracing::debug!(server = in_flight.server(), "the connection is over: {why}");
         stop.cancel();
         let put_away = async {
             match (kin, end) {
@@ -90,9 +79,9 @@ impl Keeper {
             }
         };
         let let_go = async {
-            if !has_quit && timeout(TIDYING, quit).await.is_err() {
+            if timeout(TIDYING, channel.close()).await.is_err() {
                 tracing::warn!(
-                    server = ledger.server(),
+                    server = in_flight.server(),
                     "what is left of the connection does not end"
                 );
             }

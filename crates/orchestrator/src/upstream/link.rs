@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{Settings, connect};
 use super::connection::Connection;
+use super::course::Course;
 use super::failure::{Failure, incident};
 use super::info::Era;
 use super::notices::Notices;
-use super::ticket::Course;
 use crate::error::Awaited;
 use crate::lock;
 

@@ -1,12 +1,20 @@
 //! What an upstream has of one kind: all pages of it, within bounds.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use serde::Serialize;
+use mcp::client::{Pages, Turn};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tool_schema::shallow;
 use tool_schema::tool::{Json, TOOLS_MAX, Tool, Tools};
 
+use super::connection::Connection;
+use super::course::Course;
+use super::failure::Failure;
+use crate::pool::Kind;
 use registry::policy::Policy;
 
 /// So many resources, templates or prompts are kept of one server.
@@ -47,12 +55,42 @@ pub struct List {
     pub notes: Vec<String>,
 }
 
+/// A list, and how long it may be used.
+pub(super) struct Fetched<L> {
+    pub(super) list: L,
+    pub(super) time_to_live: Option<Duration>,
+}
+
+/// Fetches a list, page by page.
+pub(super) async fn fetch<C: Collect>(
+    kind: Kind,
+    connection: &Arc<Connection>,
+    course: &Arc<Course>,
+) -> Result<Fetched<C::List>, Failure> {
+    let (mut list, mut pages) = (C::default(), Pages::new(kind));
+    let note = loop {
+        let page = connection.ask(pages.request(), course).await?;
+        // A server that sends page after page is at it.
+        course.deadline.extend();
+        let items = pages.hear(&page).ok_or_else(|| Failure::Protocol {
+            why: format!("its answer to `{}` is no list", kind.method()),
+        })?;
+        let has_room = items.is_none_or(|items| list.page(items, connection));
+        match pages.turn(has_room) {
+            Turn::Next => {}
+            Turn::End => break None,
+            Turn::Cut(note) => break Some(note),
+        }
+    };
+    Ok(Fetched { list: list.done(note), time_to_live: pages.time_to_live() })
+}
+
 /// A list that is being put together.
 pub(super) trait Collect: Default {
     type List;
 
-    /// The items of one page. Says whether there is room for more.
-    fn page(&mut self, items: &RawValue, allowed: &[String]) -> bool;
+    /// The items of one page, of the server at the other end. Says whether there is room for more.
+    fn page(&mut self, items: &RawValue, connection: &Connection) -> bool;
 
     fn done(self, note: Option<String>) -> Self::List;
 }
@@ -63,7 +101,7 @@ pub(super) struct CollectTools(Tools);
 impl Collect for CollectTools {
     type List = ToolList;
 
-    fn page(&mut self, items: &RawValue, allowed: &[String]) -> bool {
+    fn page(&mut self, items: &RawValue, connection: &Connection) -> bool {
         // One more than there is room for, so that it is noted that there are more.
         let Some(page) = shallow::items(items.get(), TOOLS_MAX + 1) else {
             // What is wrong with a list is said by who reads it.
@@ -71,8 +109,12 @@ impl Collect for CollectTools {
             return true;
         };
         for tool in page.items {
-            if !has_headers(tool) || is_among(tool, allowed) {
-                self.0.add(tool);
+            match misplaced_header(tool).filter(|_| connection.has_headers()) {
+                None => self.0.add(tool),
+                Some(why) => {
+                    let server = connection.server();
+                    tracing::warn!(server, "a tool is left out, for its `x-mcp-header`: {why}");
+                }
             }
         }
         self.0.tools.len() < TOOLS_MAX
@@ -84,18 +126,18 @@ impl Collect for CollectTools {
     }
 }
 
-/// Whether a tool wants arguments as headers. Those whose wishes make no sense must not be used.
-fn has_headers(tool: &RawValue) -> bool {
-    tool.get().contains("x-mcp-header")
-}
-
-fn is_among(tool: &RawValue, allowed: &[String]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Named {
-        name: String,
+/// Why a tool must not be called over HTTP, if there is a reason. Few tools want arguments as headers.
+fn misplaced_header(tool: &RawValue) -> Option<String> {
+    if !tool.get().contains("x-mcp-header") {
+        return None;
     }
-    let named = serde_json::from_str::<Named>(tool.get());
-    named.is_ok_and(|named| allowed.contains(&named.name))
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Fields {
+        input_schema: Value,
+    }
+    let fields = serde_json::from_str::<Fields>(tool.get()).ok()?;
+    mcp::misplaced_header(&fields.input_schema)
 }
 
 #[derive(Default)]
@@ -108,7 +150,7 @@ pub(super) struct CollectItems {
 impl Collect for CollectItems {
     type List = List;
 
-    fn page(&mut self, items: &RawValue, _: &[String]) -> bool {
+    fn page(&mut self, items: &RawValue, _: &Connection) -> bool {
         match shallow::items(items.get(), ITEMS_MAX - self.items.len()) {
             Some(page) => {
                 self.items.extend(page.items.into_iter().map(Json::from));

@@ -11,9 +11,8 @@ use tool_schema::shallow;
 use tool_schema::tool::Tool;
 
 use super::checks::Checks;
+use super::course::Course;
 use super::failure::Failure;
-use super::message::present;
-use super::ticket::Course;
 
 /// What stands beside the content of a result that is cut is kept up to here.
 const ASIDE_BYTES_MAX: usize = 16 * 1024;
@@ -25,6 +24,11 @@ const LOOKED_AT_BYTES: usize = 1024 * 1024;
 const PARTS_MAX: usize = 1_000_000;
 /// Larger structured content is not checked.
 const CHECKED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// For a field that is there where it is `null`, too.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
+}
 
 /// A result, taken apart as far as we care.
 #[derive(Debug, Default, Deserialize)]

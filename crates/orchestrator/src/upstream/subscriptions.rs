@@ -8,24 +8,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use rmcp::model::{ClientRequest, CustomRequest, SubscriptionFilter};
-use rmcp::service::{ServiceError, Subscription};
+use mcp::client::{Filter, METHOD_NOT_FOUND, Request};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::channel::Subscription;
 use super::connection::Connection;
+use super::course::Course;
 use super::deadline::Deadline;
 use super::failure::Failure;
 use super::info::{Era, Info};
-use super::ticket::Course;
 use super::{ROUTINE, Upstream};
 use crate::lock;
 
 /// So many resources of one server can be subscribed to.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1_000;
-/// JSON-RPC's code for a request that nobody knows.
-const METHOD_NOT_FOUND: i64 = -32601;
 /// The pauses between attempts to hear again, at first and at most.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -218,8 +216,7 @@ pub(super) async fn ask(
         Way::Subscribe => "resources/subscribe",
         Way::Unsubscribe => "resources/unsubscribe",
     };
-    let params = serde_json::json!({"uri": uri});
-    let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    let request = Request::new(method).with("uri", uri);
     let routine = || Course::quiet(Deadline::new(ROUTINE, ROUTINE));
     let course = course.cloned().unwrap_or_else(routine);
     connection.ask(request, &course).await.map(|_| ())
@@ -237,21 +234,22 @@ async fn listen(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
         let (resources, change) = shared.subscriptions.resources();
         let mut heard = Heard { change, connection: strong.serial(), ..Heard::default() };
         let filter = filter(strong.info(), resources);
-        let is_needless = filter == SubscriptionFilter::new();
+        let is_needless = filter.is_empty();
         let mut is_deaf = false;
         if is_needless {
             current = None;
         } else {
-            match agree(&strong, filter).await {
+            match strong.channel().listen(&filter, ROUTINE).await {
                 Ok(subscription) => {
-                    let agreed = subscription.acknowledged().resource_subscriptions.clone();
-                    heard.agreed = agreed.unwrap_or_default();
+                    heard.agreed.clone_from(&subscription.acknowledged.resource_subscriptions);
                     // The former one goes when the new one is there, so that nothing is missed.
                     current = Some(subscription);
                     pause = PAUSE;
                 }
                 // It knows no such thing, and so it tells of nothing.
-                Err(Failure::Upstream { code: METHOD_NOT_FOUND, .. }) => is_deaf = true,
+                Err(Failure::Upstream { code, .. }) if code == i64::from(METHOD_NOT_FOUND) => {
+                    is_deaf = true;
+                }
                 Err(failure) => {
                     let error = failure.clone().into_error(&shared.id);
                     tracing::debug!(server = &*shared.id, "it tells no changes: {error}");
@@ -277,39 +275,21 @@ async fn listen(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
     }
 }
 
-async fn agree(
-    connection: &Connection,
-    filter: SubscriptionFilter,
-) -> Result<Subscription, Failure> {
-    match timeout(ROUTINE, connection.peer().listen(filter)).await {
-        Ok(Ok(subscription)) => Ok(subscription),
-        Ok(Err(ServiceError::McpError(error))) => Err(Failure::Upstream {
-            code: error.code.0.into(),
-            message: error.message.into_owned(),
-            data: error.data,
-        }),
-        Ok(Err(error)) => Err(Failure::Protocol { why: error.to_string() }),
-        Err(_) => {
-            let why = "it does not agree to `subscriptions/listen`".to_owned();
-            Err(Failure::Protocol { why })
-        }
+/// Returns when the server tells nothing any more. What it tells is heard elsewhere.
+async fn ended(subscription: Option<&mut Subscription>) {
+    if let Some(subscription) = subscription {
+        subscription.ended().await;
     }
 }
 
-/// Returns when the server tells nothing any more. What it tells is heard elsewhere.
-async fn ended(subscription: Option<&mut Subscription>) {
-    let Some(subscription) = subscription else { return };
-    while let Ok(Some(_)) = subscription.next().await {}
-}
-
-fn filter(info: &Info, resources: Vec<String>) -> SubscriptionFilter {
-    let mut filter = SubscriptionFilter::new();
-    let tells = |list: &str| info.offers(&format!("{list}/listChanged")).then_some(true);
-    filter.tools_list_changed = tells("tools");
-    filter.prompts_list_changed = tells("prompts");
-    filter.resources_list_changed = tells("resources");
-    filter.resource_subscriptions = (!resources.is_empty()).then_some(resources);
-    filter
+fn filter(info: &Info, resource_subscriptions: Vec<String>) -> Filter {
+    let tells = |list: &str| info.offers(&format!("{list}/listChanged"));
+    Filter {
+        tools_list_changed: tells("tools"),
+        prompts_list_changed: tells("prompts"),
+        resources_list_changed: tells("resources"),
+        resource_subscriptions,
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::course::Course;
 use super::failure::{Failure, Repeat};
-use super::ticket::Course;
 
 /// The pauses before a second and a third attempt, without what chance adds.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];

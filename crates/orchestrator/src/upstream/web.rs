@@ -1,45 +1,42 @@
-//! An upstream over HTTP. The protocol's library knows sessions, streams and headers; what goes over the net is ours, so that
-//! answers reach their callers as they were sent, every size has a bound, and a refusal says what helps.
+//! An upstream over HTTP: requests are posted, and responses come as JSON or as events. Responses reach their callers as they
+//! were sent, every size has a bound, and a refusal says what helps.
 
 pub(crate) mod client;
-mod events;
 mod explanation;
-mod parser;
 mod post;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream::BoxStream;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use registry::entry::{Auth, Connect};
-use rmcp::model::ClientJsonRpcMessage;
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::http_header::{
-    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
-};
-use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
-    StreamableHttpError, StreamableHttpPostResponse,
-};
-use sse_stream::Sse;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::MutexGuard;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use client::Client;
+pub(super) use post::{Exchanged, Posted};
 
 use super::connect::Settings;
 use super::failure::{Failure, incident};
-use super::ledger::Ledger;
-use super::lines::MESSAGE_BYTES_MAX;
+use super::in_flight::InFlight;
 use crate::error::Credentials;
+use crate::lock;
 use crate::pool::{NoToken, Refusal, Tokens};
-use crate::upstream::IN_FLIGHT_MAX;
 use crate::wire::Tap;
 
 /// What we accept as an answer.
 const ACCEPTED: &str = "application/json, text/event-stream";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+/// How long the end of a session may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How long what is no request may take.
+const ASIDE: Duration = Duration::from_secs(5);
 
 /// One upstream over HTTP. Clones are the same.
 #[derive(Clone)]
@@ -47,52 +44,132 @@ pub(crate) struct Web(Arc<Shared>);
 
 struct Shared {
     http: reqwest::Client,
-    ledger: Arc<Ledger>,
+    url: String,
+    in_flight: Arc<InFlight>,
     tap: Tap,
     headers: HeaderMap,
     connect: Connect,
     tokens: Option<Arc<dyn Tokens>>,
-    /// Cancelled at the end: the library does not let go by itself of everything that it waits for.
-    stop: CancellationToken,
+    session: Mutex<Session>,
+    /// Held by who begins a new session.
+    renewing: tokio::sync::Mutex<()>,
 }
 
-/// An answer of the net is either good or explained by a [`Failure`], which goes to whoever waits.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct WebError(String);
+/// What the server knows us by.
+#[derive(Default)]
+struct Session {
+    id: Option<String>,
+    /// Counts sessions, so that a lost one is replaced once.
+    number: u64,
+    /// Ends the stream beside.
+    stream: Option<DropGuard>,
+}
 
-/// What the library speaks through.
-pub(super) fn transport(
-    settings: &Settings,
-    ledger: Arc<Ledger>,
-    tap: Tap,
-    stop: CancellationToken,
-) -> Result<StreamableHttpClientTransport<Web>, Failure> {
-    let Connect::Http { url, headers, auth } = &settings.connect else {
-        return Err(Failure::Unusable { why: "it has no address".to_owned() });
-    };
-    let mut all = HeaderMap::new();
-    for (name, value) in headers {
-        let unusable = || Failure::Unusable {
-            why: format!("`mcp.headers` has `{name}`, which cannot be sent"),
+impl Web {
+    pub(super) fn new(
+        settings: &Settings,
+        in_flight: Arc<InFlight>,
+        tap: Tap,
+    ) -> Result<Self, Failure> {
+        let Connect::Http { url, headers, auth } = &settings.connect else {
+            return Err(Failure::Unusable { why: "it has no address".to_owned() });
         };
-        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
-        all.insert(header, sensitive(value.reveal()).ok_or_else(unusable)?);
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            let unusable = || Failure::Unusable {
+                why: format!("`mcp.headers` has `{name}`, which cannot be sent"),
+            };
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
+            all.insert(header, sensitive(value.reveal()).ok_or_else(unusable)?);
+        }
+        if let Some(Auth::Bearer(token)) = auth {
+            let unusable = || Failure::Unusable {
+                why: "`mcp.auth` has a token that cannot be sent".to_owned(),
+            };
+            all.insert(AUTHORIZATION, bearer(token.reveal()).ok_or_else(unusable)?);
+        }
+        // Whoever logs in to a server wants to be let in, whether its entry foresaw that or not.
+        let tokens = settings.tokens.clone().filter(|_| !all.contains_key(AUTHORIZATION));
+        let http = settings.http.get(url.reveal()).map_err(|why| Failure::Unusable { why })?;
+        let url = url.reveal().to_owned();
+        let connect = settings.connect.clone();
+        let (session, renewing) = (Mutex::default(), tokio::sync::Mutex::default());
+        let headers = all;
+        Ok(Self(Arc::new(Shared {
+            http,
+            url,
+            in_flight,
+            tap,
+            headers,
+            connect,
+            tokens,
+            session,
+            renewing,
+        })))
     }
-    if let Some(Auth::Bearer(token)) = auth {
-        let unusable =
-            || Failure::Unusable { why: "`mcp.auth` has a token that cannot be sent".to_owned() };
-        all.insert(AUTHORIZATION, bearer(token.reveal()).ok_or_else(unusable)?);
+
+    /// The turn of who begins a new session.
+    pub(super) async fn renewing(&self) -> MutexGuard<'_, ()> {
+        self.0.renewing.lock().await
     }
-    // Whoever logs in to a server wants to be let in, whether its entry foresaw that or not.
-    let tokens = settings.tokens.clone().filter(|_| !all.contains_key(AUTHORIZATION));
-    let http = settings.http.get(url.reveal()).map_err(|why| Failure::Unusable { why })?;
-    let connect = settings.connect.clone();
-    let web = Web(Arc::new(Shared { http, ledger, tap, headers: all, connect, tokens, stop }));
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.reveal());
-    config.max_concurrent_requests = IN_FLIGHT_MAX;
-    config.max_sse_event_size = MESSAGE_BYTES_MAX;
-    Ok(StreamableHttpClientTransport::with_client(web, config))
+
+    pub(super) fn session_number(&self) -> u64 {
+        lock(&self.0.session).number
+    }
+
+    /// Posts what is no request.
+    pub(super) async fn send(
+        &self,
+        text: String,
+        headers: &[(String, String)],
+    ) -> Result<(), Failure> {
+        let sending = post::send(&self.0, text, headers);
+        let late = || {
+            let why = "it does not take a message".to_owned();
+            Failure::Broken { why, sent: true, incident: incident() }
+        };
+        timeout(ASIDE, sending).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Posts a request, and reads what comes until it is answered.
+    pub(super) async fn exchange(&self, posted: &Posted<'_>) -> Result<Exchanged, Failure> {
+        if !posted.request.is_handshake() {
+            // In no session that is about to be replaced.
+            drop(self.renewing().await);
+        }
+        posted.exchange(&self.0).await
+    }
+
+    /// Hears what the server says beside the answers, where there is a session, for as long as there is that one.
+    pub(super) fn listen(&self, headers: &[(String, String)]) {
+        let mut session = lock(&self.0.session);
+        let Some(id) = session.id.clone() else { return };
+        let stop = CancellationToken::new();
+        session.stream = Some(stop.clone().drop_guard());
+        let (shared, headers) = (self.0.clone(), headers.to_vec());
+        tokio::spawn(async move {
+            let listening = post::listen(&shared, id, headers);
+            if let Some(Err(failure)) = stop.run_until_cancelled(listening).await {
+                let server = shared.in_flight.server();
+                let error = failure.into_error(server);
+                tracing::debug!(server, "there is no stream beside: {error}");
+            }
+        });
+    }
+
+    /// Ends the session, where there is one. Whether the server does or not, it is of no use to us any more.
+    pub(super) async fn close(&self, headers: &[(String, String)]) {
+        let Session { id, stream, .. } = std::mem::take(&mut *lock(&self.0.session));
+        drop(stream);
+        let Some(id) = id else { return };
+        let going = Going { method: Method::DELETE, session: Some(id), ..Going::get(headers) };
+        let ended = async {
+            if let Ok(token) = self.0.token().await {
+                let _ = self.0.send_once(&going, token.as_deref()).await;
+            }
+        };
+        let _ = timeout(FAREWELL, ended).await;
+    }
 }
 
 fn sensitive(text: &str) -> Option<HeaderValue> {
@@ -106,18 +183,28 @@ fn bearer(token: &str) -> Option<HeaderValue> {
 }
 
 /// One request over the net, but for what makes it ours.
-struct Going {
+struct Going<'g> {
     method: Method,
-    uri: Arc<str>,
-    session: Option<Arc<str>>,
-    headers: HashMap<HeaderName, HeaderValue>,
-    last_event: Option<String>,
+    session: Option<String>,
+    headers: &'g [(String, String)],
+    last_event: Option<&'g str>,
     body: Option<Bytes>,
+}
+
+impl<'g> Going<'g> {
+    fn get(headers: &'g [(String, String)]) -> Self {
+        Self { method: Method::GET, session: None, headers, last_event: None, body: None }
+    }
+
+    fn post(text: &str, session: Option<String>, headers: &'g [(String, String)]) -> Self {
+        let body = Some(Bytes::copy_from_slice(text.as_bytes()));
+        Self { method: Method::POST, session, body, ..Self::get(headers) }
+    }
 }
 
 impl Shared {
     /// Sends it, with another token where the first is refused and there is one. Says what was shown, too.
-    async fn send(&self, going: &Going) -> Result<(reqwest::Response, Credentials), Failure> {
+    async fn send(&self, going: &Going<'_>) -> Result<(reqwest::Response, Credentials), Failure> {
         let token = self.token().await?;
         let response = self.send_once(going, token.as_deref()).await?;
         let sent = self.shown(token.as_deref());
@@ -128,7 +215,7 @@ impl Shared {
         }
         let challenge = challenge(&response);
         let refusal = Refusal {
-            server: self.ledger.server(),
+            server: self.in_flight.server(),
             connect: &self.connect,
             token: token.as_deref(),
             status: status.as_u16(),
@@ -153,7 +240,7 @@ impl Shared {
     /// The token of whoever logged in.
     async fn token(&self) -> Result<Option<String>, Failure> {
         let Some(tokens) = &self.tokens else { return Ok(None) };
-        let token = tokens.token(self.ledger.server(), &self.connect).await;
+        let token = tokens.token(self.in_flight.server(), &self.connect).await;
         token.map_err(|no_token| self.without(no_token))
     }
 
@@ -169,28 +256,28 @@ impl Shared {
 
     async fn send_once(
         &self,
-        going: &Going,
+        going: &Going<'_>,
         token: Option<&str>,
     ) -> Result<reqwest::Response, Failure> {
         let mut request = self
             .http
-            .request(going.method.clone(), &*going.uri)
+            .request(going.method.clone(), self.url.as_str())
             .headers(self.headers.clone())
             .header(ACCEPT, ACCEPTED);
-        for (name, value) in &going.headers {
+        for (name, value) in going.headers {
             request = request.header(name, value);
         }
         if let Some(session) = &going.session {
-            request = request.header(HEADER_SESSION_ID, &**session);
+            request = request.header(SESSION, session);
         }
-        if let Some(last_event) = &going.last_event {
-            request = request.header(HEADER_LAST_EVENT_ID, last_event);
+        if let Some(last_event) = going.last_event {
+            request = request.header(LAST_EVENT, last_event);
         }
         if let Some(value) = token.and_then(bearer) {
             request = request.header(AUTHORIZATION, value);
         }
         if let Some(body) = &going.body {
-            request = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body.clone());
+            request = request.header(CONTENT_TYPE, JSON).body(body.clone());
         }
         request.send().await.map_err(|error| self.unreachable(error))
     }
@@ -253,79 +340,4 @@ pub(crate) fn has_type(response: &reqwest::Response, wanted: &str) -> bool {
         let value = value.as_bytes();
         value.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted.as_bytes()))
     })
-}
-
-fn ending() -> Failed {
-    StreamableHttpError::Client(WebError("the connection is ending".to_owned()))
-}
-
-type Stream = BoxStream<'static, Result<Sse, SseError>>;
-type Failed = StreamableHttpError<WebError>;
-
-impl StreamableHttpClient for Web {
-    type Error = WebError;
-
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        _token: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        let post = post::post(&self.0, uri, message, session, headers);
-        self.0.stop.run_until_cancelled(post).await.unwrap_or_else(|| Err(ending()))
-    }
-
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session: Arc<str>,
-        _token: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
-        let going = Going {
-            method: Method::DELETE,
-            uri,
-            session: Some(session),
-            headers,
-            last_event: None,
-            body: None,
-        };
-        // Whether it did or not, the session is of no use to us any more.
-        if let Ok(token) = self.0.token().await {
-            let _ = self.0.send_once(&going, token.as_deref()).await;
-        }
-        Ok(())
-    }
-
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session: Option<Arc<str>>,
-        last_event: Option<String>,
-        _token: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Stream, Failed> {
-        let going = Going { method: Method::GET, uri, session, headers, last_event, body: None };
-        let failed = |why: String| StreamableHttpError::Client(WebError(why));
-        let sent = self.0.send(&going).await;
-        let (response, _) =
-            sent.map_err(|failure| failed(failure.into_error(self.0.ledger.server()).to_string()))?;
-        let status = response.status();
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        }
-        if is_refusal(status) {
-            let challenge = challenge(&response).unwrap_or_default();
-            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
-        }
-        if !status.is_success() {
-            return Err(failed(format!("HTTP {status}")));
-        }
-        if !has_type(&response, EVENT_STREAM_MIME_TYPE) {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        }
-        Ok(events::read(self.0.clone(), response, None))
-    }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rmcp::model::{NumberOrString, RequestId};
+use mcp::client::RequestId;
 
-use super::ticket::Course;
+use super::course::Course;
 use crate::call::Party;
 
 /// For so long an upstream may ask for the sake of what was given up.
@@ -72,22 +72,22 @@ pub(crate) struct GivenUp {
 }
 
 impl GivenUp {
-    pub(crate) fn add(&mut self, id: &RequestId, party: &Party, now: Instant) {
+    pub(crate) fn add(&mut self, id: RequestId, party: &Party, now: Instant) {
         self.forget_old(now);
         if self.remembered.len() >= GIVEN_UP_MAX {
             self.crowded = Some(now);
         } else {
-            self.remembered.push_back((now, id.clone(), party.clone()));
+            self.remembered.push_back((now, id, party.clone()));
         }
     }
 
     /// The upstream has answered it after all, and asks nothing more for its sake.
-    pub(crate) fn answered(&mut self, id: &RequestId) {
-        self.remembered.retain(|(_, own, _)| own != id);
+    pub(crate) fn answered(&mut self, id: RequestId) {
+        self.remembered.retain(|(_, own, _)| *own != id);
     }
 
     /// Whom a question may be put to that does not say to which of these calls it belongs.
-    pub(crate) fn whom(&mut self, open: Vec<(&RequestId, &Arc<Course>)>, now: Instant) -> Whom {
+    pub(crate) fn whom(&mut self, open: Vec<(RequestId, &Arc<Course>)>, now: Instant) -> Whom {
         self.forget_old(now);
         let all = || open.iter().map(|(_, course)| (*course).clone());
         let mut parties = open
@@ -106,7 +106,8 @@ impl GivenUp {
         let likely =
             open.iter().filter(|(_, course)| course.asker.is_some()).min_by_key(|(id, course)| {
                 let busy = course.questions.load(Ordering::Relaxed);
-                (busy, std::cmp::Reverse(serial(id)))
+                // Ids grow.
+                (busy, std::cmp::Reverse(*id))
             });
         match likely {
             Some((_, by)) => {
@@ -123,14 +124,6 @@ impl GivenUp {
             self.remembered.pop_front();
         }
         self.crowded = self.crowded.filter(|at| !is_old(*at));
-    }
-}
-
-/// Ours are numbers that grow.
-fn serial(id: &RequestId) -> i64 {
-    match id {
-        NumberOrString::Number(number) => *number,
-        NumberOrString::String(_) => 0,
     }
 }
 
@@ -154,18 +147,13 @@ mod tests {
         Arc::new(Course { party: Some(party.clone()), asker, ..Course::new(deadline) })
     }
 
-    fn id(number: i64) -> RequestId {
-        NumberOrString::Number(number)
-    }
-
     /// The place of the call that asks.
     fn asked(
         given_up: &mut GivenUp,
         open: &[Arc<Course>],
         now: Instant,
     ) -> Result<usize, &'static str> {
-        let ids: Vec<RequestId> = (0..).take(open.len()).map(id).collect();
-        match given_up.whom(ids.iter().zip(open).collect(), now) {
+        match given_up.whom((0..).zip(open).collect(), now) {
             Whom::Caller { by, beside } => {
                 assert_eq!(beside.len(), open.len() - 1);
                 Ok(open.iter().position(|course| Arc::ptr_eq(course, by.course())).unwrap())
@@ -197,11 +185,9 @@ mod tests {
     fn calls_that_ask_at_a_time_ask_one_question_each() {
         let ann = Party::named("ann");
         let open: Vec<_> = (0..3).map(|_| course(&ann, true)).collect();
-        let ids: Vec<RequestId> = (0..3).map(id).collect();
         let mut given_up = GivenUp::default();
-        let turns: Vec<Whom> = (0..3)
-            .map(|_| given_up.whom(ids.iter().zip(&open).collect(), Instant::now()))
-            .collect();
+        let turns: Vec<Whom> =
+            (0..3).map(|_| given_up.whom((0..).zip(&open).collect(), Instant::now())).collect();
         assert!(open.iter().all(|course| course.questions.load(Ordering::Relaxed) == 1));
         drop(turns);
         assert!(open.iter().all(|course| course.questions.load(Ordering::Relaxed) == 0));
@@ -212,12 +198,12 @@ mod tests {
         let (ann, bob) = (Party::named("ann"), Party::named("bob"));
         let (now, mut given_up) = (Instant::now(), GivenUp::default());
         let (anns, bobs) = ([course(&ann, true)], [course(&bob, true)]);
-        given_up.add(&id(7), &ann, now);
+        given_up.add(7, &ann, now);
         assert_eq!(asked(&mut given_up, &anns, now), Ok(0));
         assert_eq!(asked(&mut given_up, &bobs, now), Err(UNCLEAR));
-        given_up.answered(&id(7));
+        given_up.answered(7);
         assert_eq!(asked(&mut given_up, &bobs, now), Ok(0));
-        given_up.add(&id(8), &ann, now);
+        given_up.add(8, &ann, now);
         assert_eq!(asked(&mut given_up, &bobs, now + REMEMBERED), Err(UNCLEAR));
         let later = now + REMEMBERED + Duration::from_secs(1);
         assert_eq!(asked(&mut given_up, &bobs, later), Ok(0));
@@ -228,11 +214,11 @@ mod tests {
         let ann = Party::named("ann");
         let (now, mut given_up) = (Instant::now(), GivenUp::default());
         let anns = [course(&ann, true)];
-        for number in 0..GIVEN_UP_MAX as i64 {
-            given_up.add(&id(number), &ann, now);
+        for number in 0..GIVEN_UP_MAX as RequestId {
+            given_up.add(number, &ann, now);
         }
         assert_eq!(asked(&mut given_up, &anns, now), Ok(0));
-        given_up.add(&id(-1), &ann, now);
+        given_up.add(RequestId::MAX, &ann, now);
         assert_eq!(asked(&mut given_up, &anns, now), Err(UNCLEAR));
         let later = now + REMEMBERED + Duration::from_secs(1);
         assert_eq!(asked(&mut given_up, &anns, later), Ok(0));
