@@ -155,7 +155,7 @@ impl Channel {
                 Some(Err(Failure::Upstream { code, message, data })) => {
                     handshake.hear(Err(ErrorObject { code, message, data }))
                 }
-                Some(Err(failure)) => return Err(of_handshake(failure)),
+                Some(Err(failure)) => return Err(failure),
             };
             match step {
                 Step::Ask(next) => request = next,
@@ -165,7 +165,7 @@ impl Channel {
         };
         *lock(&self.revision) = Some(info.revision);
         if info.revision.era() == Era::Legacy {
-            self.send(initialized()).await.map_err(of_handshake)?;
+            self.send(initialized()).await?;
             if let Wire::Web(web) = &self.wire {
                 web.listen(&version_header(self.revision()));
             }
@@ -197,19 +197,8 @@ impl Channel {
     }
 }
 
-/// A handshake that breaks is one that can be tried again.
-fn of_handshake(failure: Failure) -> Failure {
-    match failure {
-        Failure::Broken { why, incident, .. } => Failure::Connect { why, incident },
-        Failure::Refused { why, .. } => Failure::Connect { why, incident: incident() },
-        Failure::Upstream { code, message, data } => {
-            refused(HandshakeError::Refused(ErrorObject { code, message, data }))
-        }
-        other => other,
-    }
-}
-
-fn refused(error: HandshakeError) -> Failure {
+/// Why there is no handshake.
+pub(super) fn refused(error: HandshakeError) -> Failure {
     match error {
         HandshakeError::Refused(ErrorObject { code, message, .. }) => {
             let why = format!("it refuses the handshake: {code} {message}");

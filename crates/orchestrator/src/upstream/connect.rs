@@ -4,15 +4,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp::client::{ErrorObject, HandshakeError};
 use registry::entry::Connect;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::channel::{Channel, Wire};
+use super::channel::{Channel, Wire, refused};
 use super::child::{self, Kin};
 use super::connection::{Connection, Endings};
-use super::failure::Failure;
+use super::failure::{Failure, incident};
 use super::host;
 use super::in_flight::InFlight;
 use super::info::{Era, Info};
@@ -130,7 +131,7 @@ async fn attempt(
     };
     let info = match said {
         Ok(said) => Info::new(said),
-        Err(failure) => return Err(explained(settings, kin.as_mut(), failure, &gone, era).await),
+        Err(failure) => return Err(explained(settings, kin.as_mut(), failure, era).await),
     };
     let endings = Endings::default();
     let connection = Arc::new(Connection {
@@ -153,23 +154,26 @@ async fn explained(
     settings: &Settings,
     kin: Option<&mut Kin>,
     failure: Failure,
-    gone: &Gone,
     era: Option<Era>,
 ) -> Attempt {
-    let has_hung_up = gone.hung_up.is_cancelled() || gone.deaf.is_cancelled();
     let failure = match (failure, kin) {
-        (Failure::Broken { incident, .. } | Failure::Connect { incident, .. }, Some(kin))
-            if has_hung_up =>
-        {
-            let why = kin.epitaph("closed its output").await;
+        // Its process has ended, or does not hear us any more.
+        (Failure::Broken { incident, .. }, Some(kin)) => {
+            let why = hidden(settings, &kin.epitaph("closed its output").await);
             if era.is_none() {
-                let (server, why) = (&*settings.server, hidden(settings, &why));
+                let server = &*settings.server;
                 tracing::debug!(server, "it does not survive `server/discover`: {why}");
                 return Attempt::Died;
             }
             Failure::Connect { why, incident }
         }
-        (failure, _) => failure,
+        // A handshake that breaks is one that can be tried again.
+        (Failure::Broken { why, incident, .. }, None) => Failure::Connect { why, incident },
+        (Failure::Refused { why, .. }, _) => Failure::Connect { why, incident: incident() },
+        (Failure::Upstream { code, message, data }, _) => {
+            refused(HandshakeError::Refused(ErrorObject { code, message, data }))
+        }
+        (other, _) => other,
     };
     Attempt::Failed(match failure {
         Failure::Connect { why, incident } => {
