@@ -317,6 +317,3 @@ fn updated<'m, T, R>(params: Option<&RawValue>) -> Incoming<'m, T, R> {
 fn cut(text: &str) -> String {
     untrusted_text::cut(text, SHOWN_BYTES_MAX)
 }
-
-#[cfg(test)]
-mod tests;

@@ -246,6 +246,3 @@ impl ServerInfo {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,11 @@
 //! How a handshake goes on after each answer.
 
-use serde_json::json;
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
-use super::*;
+use mcp::Era;
+use mcp::client::{ErrorObject, Handshake, HandshakeError, Step, Us};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 const US: Us = Us { name: "us", version: "1" };
 
@@ -103,7 +106,7 @@ fn handshake_that_says_nothing_or_too_much_is_unusable() {
         (json!({}), "its answer to `initialize` names no `protocolVersion`"),
         (json!([]), "its answer to `initialize` names no `protocolVersion`"),
         (
-            json!({"protocolVersion": "2025-06-18", "x": "x".repeat(HANDSHAKE_BYTES_MAX)}),
+            json!({"protocolVersion": "2025-06-18", "x": "x".repeat(1024 * 1024)}),
             "its handshake has 1048615 bytes, and 1048576 are the most",
         ),
     ] {

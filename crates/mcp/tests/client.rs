@@ -1,9 +1,16 @@
 //! What messages of a server mean, and how requests of ours are written.
 
-use serde_json::json;
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
-use super::*;
-use crate::revision::{Era, Revision};
+use std::time::Duration;
+
+use mcp::client::{
+    Client, Event, Handshake, Id, Incoming, InputRequired, Listed, Pages, Request, Resumption,
+    SERVER_REQUESTS_MAX, ServerRequest, Turn, Us, cancelled, guess_id, read,
+};
+use mcp::{Era, Revision};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 const US: Us = Us { name: "us", version: "1" };
 
@@ -111,14 +118,14 @@ fn notifications_mean_what_they_say() {
         told("progress", json!({"progressToken": {}})),
         told("tools/list_changed", json!({})),
         told("resources/updated", json!({"uri": "test://a"})),
-        told("resources/updated", json!({"uri": "x".repeat(URI_BYTES_MAX + 1)})),
+        told("resources/updated", json!({"uri": "x".repeat(8 * 1024 + 1)})),
         told("resources/updated", json!({})),
         told("message", json!({"data": "hello"})),
         told("cancelled", json!({"requestId": 4})),
         told("subscriptions/acknowledged", acknowledged),
         told("subscriptions/acknowledged", json!({})),
         told("new", json!({})),
-        told("large", json!("x".repeat(PARAMS_BYTES_MAX))),
+        told("large", json!("x".repeat(1024 * 1024))),
     ];
     let heard: Vec<String> = lines.iter().map(|line| hear(&mut client, line)).collect();
     insta::assert_snapshot!(heard.join("\n"));
@@ -134,12 +141,13 @@ fn requests_are_written_as_their_era_wants_them() {
         "missing": {"type": "string", "x-mcp-header": "Missing"},
     }});
     let call = Request::call_tool("weather", &arguments, Some(&schema));
-    let probe = Request::discover(&US, Revision::V2026_07_28);
+    let (_, probe) = Handshake::begin(&US, None);
+    let (_, initialize) = Handshake::begin(&US, Some(Era::Legacy));
     let mut text = String::new();
     for (request, revision) in [
         (&call, Some(Revision::V2025_11_25)),
         (&call, Some(Revision::V2026_07_28)),
-        (&Request::initialize(&US, Revision::V2025_11_25), None),
+        (&initialize, None),
         (&probe, None),
         (&Request::sign_of_life(Era::Legacy), Some(Revision::V2024_11_05)),
         (&Request::new("resources/read").with("uri", "test://a"), Some(Revision::V2026_07_28)),
@@ -164,10 +172,7 @@ fn pages_end() {
     assert!(pages.request().encode(0, &US, None).contains(r#""cursor":"b""#));
     let second = page(r#"{"tools":[2],"ttlMs":7000}"#);
     assert!(pages.hear(&second).is_some());
-    assert_eq!(
-        (pages.turn(true), pages.time_to_live()),
-        (Turn::End, Some(std::time::Duration::from_secs(5)))
-    );
+    assert_eq!((pages.turn(true), pages.time_to_live()), (Turn::End, Some(Duration::from_secs(5))));
     assert!(Pages::new(Listed::Tools).hear(&page("5")).is_none());
     let mut circle = Pages::new(Listed::Prompts);
     let again = page(r#"{"prompts":[],"nextCursor":"a"}"#);
@@ -215,7 +220,7 @@ fn broken_stream_is_resumed_later_and_later() {
     let seconds = |resumption: &Resumption| resumption.pause().as_secs_f64();
     let mut resumption = Resumption::default();
     assert_eq!((resumption.last_event(), seconds(&resumption)), (None, 1.0));
-    let retry = Some(std::time::Duration::from_millis(250));
+    let retry = Some(Duration::from_millis(250));
     resumption.hear(&Event { id: Some("7".to_owned()), retry, ..Event::default() });
     assert_eq!((resumption.last_event(), seconds(&resumption)), (Some("7"), 0.25));
     resumption.failed();
