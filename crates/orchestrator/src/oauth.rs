@@ -4,6 +4,8 @@
 
 mod begin;
 mod callback;
+mod challenge;
+mod discover;
 mod error;
 mod finish;
 mod http;

@@ -1,22 +1,23 @@
 //! The first half of a login: who gives tokens for this upstream, as whom we ask there, for which rights, and at which
 //! address a person says yes.
 
-use std::future::Future;
-use std::sync::Arc;
-
+use oauth2::basic::BasicClient;
+use oauth2::{
+    AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
+};
 use registry::Masks;
 use registry::entry::{Auth, Connect};
 use registry::http::is_here;
 use reqwest::Url;
-use rmcp::transport::auth::{
-    AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
-    WWWAuthenticateParams,
-};
-use tracing::instrument::WithSubscriber as _;
-use tracing::subscriber::NoSubscriber;
+use serde::Deserialize;
+use serde_json::json;
+use untrusted_text::cut;
 
 use super::callback::Callback;
+use super::challenge::Challenge;
+use super::discover::{Found, Metadata, discover};
 use super::error::Error;
+use super::http::{Http, Request, Response};
 use super::probe::{Heard, probe};
 use super::reach::Reach;
 use super::record::{Key, Login, Refused, Shows};
@@ -24,15 +25,23 @@ use super::{Logins, key, scopes};
 
 /// Under this name we are registered.
 const CLIENT_NAME: &str = "workflowlookup";
+/// How much of what a login server says to a registration is told.
+const SAID_BYTES_MAX: usize = 1000;
 
 /// A login that waits for a person.
 pub struct Begun {
     pub(super) logins: Logins,
     pub(super) key: Key,
-    pub(super) manager: AuthorizationManager,
+    pub(super) http: Http,
     pub(super) callback: Callback,
     pub(super) url: String,
     pub(super) state: String,
+    /// Proves that whoever brings the code has asked for it.
+    pub(super) verifier: PkceCodeVerifier,
+    /// Ours at the login server, wherever it is from.
+    pub(super) secret: Option<String>,
+    /// The answer must say who it is from.
+    pub(super) must_name_issuer: bool,
     /// What will be kept, but for the tokens.
     pub(super) login: Login,
     pub(super) masks: Masks,
@@ -73,59 +82,61 @@ impl Logins {
         let held = record.and_then(|record| record.login.clone());
 
         let masks = Masks::new(connect.secrets());
-        let discovery = |error| Error::of_discovery(error, server, &masks);
         let heard = probe(&self.0.http, server, connect).await?;
         let challenge = match (&heard, &refused) {
             (Heard::Asked(Some(challenge)), _) => Some(challenge.clone()),
             (_, Some(refused)) => Some(refused.challenge.clone()),
             (_, None) => None,
         };
-        let http = Arc::new(self.0.http.within(Reach::of(url.reveal()).await));
-        let manager = AuthorizationManager::new_with_oauth_http_client(url.reveal(), http);
-        let mut manager = manager.await.map_err(discovery)?;
-        let resolved = quietly(manager.resolve_metadata_from_challenge(challenge.as_deref())).await;
-        let resolved = resolved.map_err(discovery)?;
+        let upstream = Url::parse(url.reveal()).map_err(|error| {
+            let why = format!("its address cannot be read: {error}");
+            Error::Discovery { server: server.to_owned(), why }
+        })?;
+        let http = self.0.http.within(Reach::of(url.reveal()).await);
+        let found = discover(&http, &upstream, challenge.as_deref()).await;
+        let Found { metadata, is_guess, resource, scopes: initial } =
+            found.map_err(|error| Error::of_discovery(&error, server, &masks))?;
         // Servers of 2025 may have a login at fixed places and say so nowhere, but they ask for it.
-        let is_guess = resolved.source == AuthorizationMetadataSource::LegacyEndpointFallback;
         if is_guess && matches!(heard, Heard::Nothing) && refused.is_none() {
             return Err(Error::NotAsked { server: server.to_owned() });
         }
-        let metadata = resolved.metadata;
         check_endpoints(server, &metadata)?;
-        manager.set_metadata(metadata.clone());
+        check_ways(server, &metadata)?;
 
         let entry = OfEntry::of(auth.as_ref());
         let callback = Callback::bind(entry.callback_port).await?;
         let held = held.filter(|held| held.issuer == metadata.issuer).map(|held| held.scopes);
-        let wanted = wanted(refused.as_ref(), url.reveal());
-        let scopes =
-            scopes::choose(&manager, &metadata, entry.scopes, &held.unwrap_or_default(), &wanted)
-                .await;
-        let client =
-            Client { entry: &entry, client_metadata, callback: &callback, scopes: &scopes };
-        let (config, is_registered) = client
-            .config(server, &mut manager, &metadata, &masks)
-            .await
-            .map_err(|error| match error {
-                // Nobody has said that there is such a thing.
-                Error::Registration { .. } if is_guess => {
-                    Error::NowhereToLogIn { server: server.to_owned() }
-                }
-                error => error,
-            })?;
-        let scopes_wanted: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let address =
-            quietly(manager.get_authorization_url(&scopes_wanted)).await.map_err(discovery)?;
-        let (state, resource) = parts(&address, url.reveal());
-        let own = [config.client_secret.clone(), Some(state.clone())];
+        let (held, known) = (held.unwrap_or_default(), metadata.scopes_supported.as_deref());
+        let wanted = wanted(refused.as_ref());
+        let scopes = scopes::choose(initial, known, entry.scopes, &held, &wanted);
+        let asking =
+            Asking { entry: &entry, client_metadata, callback: &callback, scopes: &scopes };
+        let client = asking.client(server, &http, &metadata, &masks).await;
+        let Client { id, secret, is_registered } = client.map_err(|error| match error {
+            // Nobody has said that there is such a thing.
+            Error::Registration { .. } if is_guess => {
+                Error::NowhereToLogIn { server: server.to_owned() }
+            }
+            error => error,
+        })?;
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+        let (address, state) = address(&metadata, &id, callback.redirect_uri())
+            .map_err(|error| Error::Discovery { server: server.to_owned(), why: error })?
+            .authorize_url(CsrfToken::new_random)
+            .set_pkce_challenge(challenge)
+            .add_scopes(scopes.iter().cloned().map(Scope::new))
+            .add_extra_param("resource", resource.clone())
+            .url();
+        let state = state.into_secret();
+        let own = [secret.clone(), Some(state.clone()), Some(verifier.secret().clone())];
         let masks = masks.and(own.into_iter().flatten());
         let login = Login {
-            issuer: metadata.issuer.clone(),
-            token_endpoint: metadata.token_endpoint.clone(),
             revocation_endpoint: revocation_endpoint(&metadata),
-            client_id: config.client_id,
-            client_secret: config.client_secret.filter(|_| is_registered),
             client_shows: shows(&metadata),
+            issuer: metadata.issuer,
+            token_endpoint: metadata.token_endpoint,
+            client_id: id,
+            client_secret: secret.clone().filter(|_| is_registered),
             resource,
             scopes,
             access_token: String::new(),
@@ -136,10 +147,13 @@ impl Logins {
         Ok(Begun {
             logins: self.clone(),
             key,
-            manager,
+            http,
             callback,
-            url: address,
+            url: address.into(),
             state,
+            verifier,
+            secret,
+            must_name_issuer: metadata.authorization_response_iss_parameter_supported == true,
             login,
             masks,
         })
@@ -171,63 +185,125 @@ impl<'e> OfEntry<'e> {
 }
 
 /// As whom we ask.
-struct Client<'c> {
-    entry: &'c OfEntry<'c>,
-    client_metadata: Option<&'c str>,
-    callback: &'c Callback,
-    scopes: &'c [String],
+struct Client {
+    id: String,
+    secret: Option<String>,
+    is_registered: bool,
 }
 
-impl Client<'_> {
-    /// By hand, by an address, or by registering now: in this order. Says whether we were registered.
-    async fn config(
+struct Asking<'a> {
+    entry: &'a OfEntry<'a>,
+    client_metadata: Option<&'a str>,
+    callback: &'a Callback,
+    scopes: &'a [String],
+}
+
+impl Asking<'_> {
+    /// By hand, by an address, or by registering now: in this order.
+    async fn client(
         &self,
         server: &str,
-        manager: &mut AuthorizationManager,
-        metadata: &AuthorizationMetadata,
+        http: &Http,
+        metadata: &Metadata,
         masks: &Masks,
-    ) -> Result<(OAuthClientConfig, bool), Error> {
-        let redirect_uri = self.callback.redirect_uri();
-        let failed = |error| Error::of_discovery(error, server, masks);
-        let takes_addresses = flag(metadata, "client_id_metadata_document_supported");
+    ) -> Result<Client, Error> {
+        let takes_addresses = metadata.client_id_metadata_document_supported == true;
         let known = match (self.entry.client_id, self.client_metadata.filter(|_| takes_addresses)) {
             (Some(id), _) => Some((id, self.entry.client_secret)),
             (None, Some(address)) => Some((address, None)),
             (None, None) => None,
         };
         if let Some((id, secret)) = known {
-            let mut config =
-                OAuthClientConfig::new(id, redirect_uri).with_scopes(self.scopes.to_vec());
-            config.client_secret = secret.map(str::to_owned);
-            manager.configure_client(config.clone()).map_err(failed)?;
-            return Ok((config, false));
+            let (id, secret) = (id.to_owned(), secret.map(str::to_owned));
+            return Ok(Client { id, secret, is_registered: false });
         }
-        if metadata.registration_endpoint.is_none() {
+        let Some(endpoint) = &metadata.registration_endpoint else {
             let issuer =
                 metadata.issuer.clone().unwrap_or_else(|| metadata.authorization_endpoint.clone());
             return Err(Error::NoRegistration { server: server.to_owned(), issuer });
+        };
+        let failed = |why: &str| {
+            let why = masks.hide(why).into_owned();
+            Error::Registration { server: server.to_owned(), why }
+        };
+        let request = self.registration(endpoint).map_err(|error| failed(&error.to_string()))?;
+        let response = http.send_on(request).await.map_err(|error| failed(&error.to_string()))?;
+        registered(&response).map_err(|why| failed(&why))
+    }
+
+    /// RFC 7591. We are a program on somebody's machine, and keep no secret that is worth the name.
+    fn registration(&self, endpoint: &str) -> Result<Request, http::Error> {
+        let mut client = json!({
+            "client_name": CLIENT_NAME,
+            "redirect_uris": [self.callback.redirect_uri()],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "native",
+        });
+        if !self.scopes.is_empty() {
+            client["scope"] = self.scopes.join(" ").into();
         }
-        let scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
-        let registered = quietly(manager.register_client(CLIENT_NAME, redirect_uri, &scopes)).await;
-        Ok((registered.map_err(failed)?, true))
+        let request = http::Request::post(endpoint).header("content-type", "application/json");
+        request.body(client.to_string().into_bytes())
     }
 }
 
-/// What the server wanted when a token was good and not good enough.
-fn wanted(refused: Option<&Refused>, url: &str) -> Vec<String> {
-    let Some(refused) = refused.filter(|refused| refused.status == 403) else { return Vec::new() };
-    let Ok(url) = Url::parse(url) else { return Vec::new() };
-    let params = WWWAuthenticateParams::parse(&refused.challenge, &url);
-    params.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect()
+fn registered(response: &Response) -> Result<Client, String> {
+    #[derive(Deserialize)]
+    struct Fields {
+        client_id: String,
+        client_secret: Option<String>,
+    }
+    let status = response.status();
+    if !status.is_success() {
+        let said = String::from_utf8_lossy(response.body());
+        return Err(format!("HTTP {status}: {}", cut(&said, SAID_BYTES_MAX)));
+    }
+    // Where it is from the text may be a secret.
+    let fields: Fields = serde_json::from_slice(response.body())
+        .map_err(|_| "its answer cannot be read".to_owned())?;
+    // One that is empty is none.
+    let secret = fields.client_secret.filter(|secret| !secret.is_empty());
+    Ok(Client { id: fields.client_id, secret, is_registered: true })
 }
 
-/// The library logs codes, and more than we would.
-pub(super) fn quietly<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    future.with_subscriber(NoSubscriber::default())
+/// Where a person says yes.
+fn address(
+    metadata: &Metadata,
+    client: &str,
+    redirect_uri: &str,
+) -> Result<BasicClient<oauth2::EndpointSet>, String> {
+    let address = AuthUrl::new(metadata.authorization_endpoint.clone());
+    let redirect = RedirectUrl::new(redirect_uri.to_owned()).map_err(|error| error.to_string())?;
+    let address = address.map_err(|error| error.to_string())?;
+    let client = BasicClient::new(ClientId::new(client.to_owned()));
+    Ok(client.set_auth_uri(address).set_redirect_uri(redirect))
+}
+
+/// What the server wanted when a token was good and not good enough.
+fn wanted(refused: Option<&Refused>) -> Vec<String> {
+    let refused = refused.filter(|refused| refused.status == 403);
+    refused.map(|refused| Challenge::read(&refused.challenge).scopes()).unwrap_or_default()
+}
+
+/// It must give codes, and know the proof that we bring with one.
+fn check_ways(server: &str, metadata: &Metadata) -> Result<(), Error> {
+    let lacks = |known: &Option<Vec<String>>, one: &str| {
+        known.as_ref().is_some_and(|known| !known.iter().any(|own| own == one))
+    };
+    let why = if lacks(&metadata.response_types_supported, "code") {
+        "its login server gives no codes (`response_types_supported`)"
+    } else if lacks(&metadata.code_challenge_methods_supported, "S256") {
+        "its login server knows no proof that is good enough (`S256`)"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Discovery { server: server.to_owned(), why: why.to_owned() })
 }
 
 /// Codes and secrets go only where nobody can listen.
-fn check_endpoints(server: &str, metadata: &AuthorizationMetadata) -> Result<(), Error> {
+fn check_endpoints(server: &str, metadata: &Metadata) -> Result<(), Error> {
     let endpoints = [Some(&metadata.authorization_endpoint), Some(&metadata.token_endpoint)];
     let endpoints =
         endpoints.into_iter().chain([metadata.registration_endpoint.as_ref()]).flatten();
@@ -248,35 +324,20 @@ fn is_safe(endpoint: &str) -> bool {
     }
 }
 
-fn flag(metadata: &AuthorizationMetadata, name: &str) -> bool {
-    metadata.additional_fields.get(name).and_then(serde_json::Value::as_bool).unwrap_or(false)
-}
-
-fn revocation_endpoint(metadata: &AuthorizationMetadata) -> Option<String> {
-    let endpoint = metadata.additional_fields.get("revocation_endpoint")?.as_str()?;
+fn revocation_endpoint(metadata: &Metadata) -> Option<String> {
+    let endpoint = metadata.revocation_endpoint.as_str()?;
     is_safe(endpoint).then(|| endpoint.to_owned())
 }
 
-/// As the library does it when it asks for the first token.
-fn shows(metadata: &AuthorizationMetadata) -> Shows {
-    let methods = metadata.additional_fields.get("token_endpoint_auth_methods_supported");
-    let methods = methods.and_then(serde_json::Value::as_array);
+/// In the header, unless a login server takes it in the body alone.
+fn shows(metadata: &Metadata) -> Shows {
+    let methods = metadata.token_endpoint_auth_methods_supported.as_array();
     let has =
         |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
     match has("client_secret_post") && !has("client_secret_basic") {
         true => Shows::InBody,
         false => Shows::InHeader,
     }
-}
-
-/// What the library put into the address: the `state`, and whom the token is for.
-fn parts(address: &str, url: &str) -> (String, String) {
-    let address = Url::parse(address).ok();
-    let value = |name: &str| {
-        let mut pairs = address.as_ref()?.query_pairs();
-        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-    };
-    (value("state").unwrap_or_default(), value("resource").unwrap_or_else(|| url.to_owned()))
 }
 
 #[cfg(test)]

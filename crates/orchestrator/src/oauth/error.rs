@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use registry::Masks;
-use rmcp::transport::AuthError;
 
+use super::discover::Undiscovered;
 use super::keep::Unkept;
 
 /// Each message says what happened and what to try; whoever must tell cases apart looks at the variant.
@@ -80,38 +80,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the protocol's library says about finding out how to log in. Nothing in `masks` is repeated.
-    pub(super) fn of_discovery(error: AuthError, server: &str, masks: &Masks) -> Self {
-        let why = match error {
-            AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
-                format!("`{expected_issuer}` says that it is `{received_issuer}`")
-            }
-            AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
-                format!("`{expected_issuer}` does not say who it is")
-            }
-            AuthError::PkceUnsupported => {
-                "its login server knows no proof that is good enough (`S256`)".to_owned()
-            }
-            AuthError::RegistrationFailed(why) => {
-                let (server, why) = (server.to_owned(), masks.hide(&why).into_owned());
-                return Self::Registration { server, why };
-            }
-            other => other.to_string(),
-        };
-        Self::Discovery { server: server.to_owned(), why: masks.hide(&why).into_owned() }
-    }
-
-    /// The same about getting a token.
-    pub(super) fn of_exchange(error: AuthError, masks: &Masks) -> Self {
-        match error {
-            AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
-                let received = masks.hide(&received_issuer).into_owned();
-                Self::WrongIssuer { expected: expected_issuer, received }
-            }
-            AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
-                Self::NoIssuer { expected: expected_issuer }
-            }
-            other => Self::Exchange { why: masks.hide(&other.to_string()).into_owned() },
-        }
+    /// Nothing in `masks` is repeated.
+    pub(super) fn of_discovery(error: &Undiscovered, server: &str, masks: &Masks) -> Self {
+        let why = masks.hide(&error.to_string()).into_owned();
+        Self::Discovery { server: server.to_owned(), why }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use oauth2::TokenResponse as _;
+use oauth2::{AuthorizationCode, RedirectUrl, RequestTokenError, TokenResponse as _};
 use tokio::time::timeout;
 
-use super::begin::{Begun, quietly};
+use super::begin::Begun;
 use super::callback::{Answer, Foreign};
 use super::error::Error;
+use super::http::Request;
 
 /// A login that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,10 @@ pub struct LoggedIn {
 impl Begun {
     /// Waits for the person, gets the token and keeps it.
     pub async fn finish(self, limit: Duration) -> Result<LoggedIn, Error> {
-        let Self { logins, key, manager, callback, state, mut login, masks, .. } = self;
+        let Self { logins, key, http, callback, state, verifier, secret, must_name_issuer, .. } =
+            self;
+        let (mut login, masks) = (self.login, self.masks);
+        let redirect_uri = callback.redirect_uri().to_owned();
         let foreign = Foreign::default();
         let answer = timeout(limit, callback.answer(&state, &foreign)).await;
         let answer =
@@ -35,9 +39,34 @@ impl Begun {
             }
         };
         let masks = masks.and([code.clone()]);
-        let exchanged =
-            manager.exchange_code_for_token_with_issuer(&code, &state, issuer.as_deref());
-        let tokens = quietly(exchanged).await.map_err(|error| Error::of_exchange(error, &masks))?;
+        let checked = check_issuer(login.issuer.as_deref(), issuer.as_deref(), must_name_issuer);
+        checked.map_err(|error| match error {
+            Error::WrongIssuer { expected, received } => {
+                let received = masks.hide(&received).into_owned();
+                Error::WrongIssuer { expected, received }
+            }
+            other => other,
+        })?;
+        let failed = |why: &str| Error::Exchange { why: masks.hide(why).into_owned() };
+        let client = login.client(secret).map_err(|error| failed(&error.to_string()))?;
+        let redirect =
+            RedirectUrl::new(redirect_uri).map_err(|error| failed(&error.to_string()))?;
+        let client = client.set_redirect_uri(redirect);
+        let send = |request: Request| {
+            let http = http.clone();
+            async move { http.send(request).await }
+        };
+        let request = client
+            .exchange_code(AuthorizationCode::new(code))
+            .set_pkce_verifier(verifier)
+            .add_extra_param("resource", &login.resource);
+        let tokens = request.request_async(&send).await.map_err(|error| match error {
+            RequestTokenError::ServerResponse(response) => failed(&response.to_string()),
+            RequestTokenError::Request(error) => failed(&error.to_string()),
+            // The text may be a token.
+            RequestTokenError::Parse(..) => failed("its answer cannot be read"),
+            RequestTokenError::Other(why) => failed(&why),
+        })?;
         login.take(&tokens);
         let done = LoggedIn {
             issuer: login.issuer.clone(),
@@ -54,5 +83,29 @@ impl Begun {
         });
         kept.await?;
         Ok(done)
+    }
+}
+
+/// Whether an answer comes from who was asked (RFC 9207): otherwise its code may be another login's.
+fn check_issuer(
+    expected: Option<&str>,
+    received: Option<&str>,
+    must_name_issuer: bool,
+) -> Result<(), Error> {
+    match (expected, received) {
+        (Some(expected), Some(received)) if expected == received => Ok(()),
+        (Some(expected), Some(received)) => {
+            let (expected, received) = (expected.to_owned(), received.to_owned());
+            Err(Error::WrongIssuer { expected, received })
+        }
+        (Some(expected), None) if must_name_issuer => {
+            Err(Error::NoIssuer { expected: expected.to_owned() })
+        }
+        // Older login servers say nothing.
+        (_, None) if !must_name_issuer => Ok(()),
+        (None, _) | (_, None) => {
+            let why = "it cannot be told whether the answer to the login comes from who was asked";
+            Err(Error::Exchange { why: why.to_owned() })
+        }
     }
 }

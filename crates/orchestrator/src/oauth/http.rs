@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use rmcp::transport::auth::{
-    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
-    OAuthHttpRequest,
-};
+use mcp::Revision;
+use reqwest::Url;
 
 use super::reach::Reach;
 use crate::upstream::web::{Client, has_type};
@@ -68,9 +66,37 @@ impl Http {
 
     /// One request that stays with whom it is for.
     pub(super) async fn send(&self, request: Request) -> Result<Response, HttpError> {
-        let client = self.staying(&request.uri().to_string())?;
-        execute(&client, request).await
+        let url = request.uri().to_string();
+        self.check_reach(&url).await?;
+        execute(&self.staying(&url)?, request).await
     }
+
+    /// One that is redirected within the same server.
+    pub(super) async fn send_on(&self, request: Request) -> Result<Response, HttpError> {
+        let url = request.uri().to_string();
+        self.check_reach(&url).await?;
+        execute(&self.following(&url)?, request).await
+    }
+
+    /// Whether an upstream may send us there.
+    pub(super) async fn may_ask(&self, url: &Url) -> bool {
+        let is_http = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
+        is_http && self.check_reach(url.as_str()).await.is_ok()
+    }
+
+    async fn check_reach(&self, url: &str) -> Result<(), HttpError> {
+        match self.reach {
+            Some(reach) if !reach.allows(url).await => Err(HttpError::OutOfReach),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A look at an address.
+pub(super) fn look(url: &Url) -> Result<Request, HttpError> {
+    let request = http::Request::get(url.as_str());
+    let request = request.header("mcp-protocol-version", Revision::V2025_11_25.name());
+    request.body(Vec::new()).map_err(|error| HttpError::NoClient(error.to_string()))
 }
 
 async fn execute(client: &reqwest::Client, request: Request) -> Result<Response, HttpError> {
@@ -101,23 +127,4 @@ async fn execute(client: &reqwest::Client, request: Request) -> Result<Response,
 /// Without the address, in which there may be secrets.
 fn broken(error: reqwest::Error) -> HttpError {
     HttpError::Broken(crate::upstream::web::told(&error.without_url()))
-}
-
-impl OAuthHttpClient for Http {
-    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move {
-            let url = request.request.uri().to_string();
-            let client = match request.redirect_policy {
-                OAuthHttpRedirectPolicy::Follow => self.following(&url),
-                _ => self.staying(&url),
-            };
-            let answer = async {
-                match self.reach {
-                    Some(reach) if !reach.allows(&url).await => Err(HttpError::OutOfReach),
-                    _ => execute(&client?, request.request).await,
-                }
-            };
-            answer.await.map_err(|error| Box::new(error) as OAuthHttpClientError)
-        })
-    }
 }

@@ -14,6 +14,9 @@ const LOOKUP_LIMIT: Duration = Duration::from_secs(5);
 const PROXIES: &[&str] =
     &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
+/// Names under which clouds have their secrets.
+const NOWHERE: &[&str] = &["metadata", "metadata.google.internal", "metadata.azure.internal"];
+
 /// How far an address is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -39,8 +42,11 @@ impl Reach {
 
     /// Whether all that its name stands for may be asked. What has no address is asked, and found not to be there.
     pub(super) async fn allows(self, url: &str) -> bool {
-        if PROXIES.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-        {
+        if NOWHERE.contains(&host(url).as_str()) {
+            return false;
+        }
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        if PROXIES.iter().any(is_set) && !is_known_here(url) {
             return true;
         }
         places(url).await.into_iter().all(|place| self.includes(place))
@@ -53,6 +59,22 @@ impl Reach {
             Place::Here | Place::Inside => self.0 <= place,
         }
     }
+}
+
+/// Whether it is clear without a lookup where a name leads.
+fn is_known_here(url: &str) -> bool {
+    let host = host(url);
+    host.starts_with('[')
+        || host.parse::<Ipv4Addr>().is_ok()
+        || host == "localhost"
+        || host.ends_with(".localhost")
+}
+
+/// In small letters, without the dot at its end.
+fn host(url: &str) -> String {
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    host.trim_end_matches('.').to_owned()
 }
 
 async fn places(url: &str) -> Vec<Place> {
@@ -70,10 +92,21 @@ async fn places(url: &str) -> Vec<Place> {
 fn place(address: IpAddr) -> Place {
     match address {
         IpAddr::V4(address) => place_of_v4(address),
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+        IpAddr::V6(address) => match embedded(address) {
             Some(address) => place_of_v4(address),
             None => place_of_v6(address),
         },
+    }
+}
+
+/// The address of the old kind that one of the new kind stands for: as it is, translated (NAT64), or tunneled (6to4).
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, .., y, z] = address.segments();
+    let of = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(of(y, z)),
+        _ if a == 0x2002 => Some(of(b, c)),
+        _ => address.to_ipv4_mapped(),
     }
 }
 
@@ -132,6 +165,9 @@ mod tests {
             (outside, "http://127.0.0.1/x", false),
             (outside, "https://[::ffff:127.0.0.1]/x", false),
             (outside, "https://10.1.2.3/x", false),
+            (outside, "https://[64:ff9b::a9fe:a9fe]/x", false),
+            (outside, "https://[64:ff9b::c000:209]/x", true),
+            (outside, "https://[2002:a00:1::]/x", false),
             (outside, "https://100.64.0.1/x", false),
             (outside, "http://localhost/x", false),
             (outside, "http://0.0.0.0/x", false),

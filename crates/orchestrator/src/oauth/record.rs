@@ -4,7 +4,11 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oauth2::TokenResponse;
+use oauth2::basic::BasicClient;
+use oauth2::url::ParseError;
+use oauth2::{
+    AuthType, ClientId, ClientSecret, EndpointNotSet, EndpointSet, TokenResponse, TokenUrl,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -80,6 +84,10 @@ pub(super) enum Shows {
     InHeader,
     InBody,
 }
+
+/// Who asks a login server for tokens.
+pub(super) type Client =
+    BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
 /// An upstream at its address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -168,6 +176,20 @@ impl Login {
         if let Some(scopes) = tokens.scopes() {
             self.scopes = scopes.iter().map(|scope| scope.to_string()).collect();
         }
+    }
+
+    /// As whom tokens are asked for.
+    pub(super) fn client(&self, secret: Option<String>) -> Result<Client, ParseError> {
+        let endpoint = TokenUrl::new(self.token_endpoint.clone())?;
+        let client = BasicClient::new(ClientId::new(self.client_id.clone()));
+        let mut client = client.set_token_uri(endpoint);
+        if let Some(secret) = secret {
+            client = client.set_client_secret(ClientSecret::new(secret));
+        }
+        Ok(match self.client_shows {
+            Shows::InBody => client.set_auth_type(AuthType::RequestBody),
+            Shows::InHeader => client,
+        })
     }
 
     /// Whether it is time for a new token.

@@ -4,16 +4,15 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use oauth2::basic::{BasicClient, BasicErrorResponseType};
-use oauth2::{AuthType, ClientId, ClientSecret, RefreshToken, RequestTokenError, Scope, TokenUrl};
+use oauth2::basic::BasicErrorResponseType;
+use oauth2::{RefreshToken, RequestTokenError, Scope};
 use registry::Masks;
 use registry::entry::Connect;
 use tokio::sync::oneshot;
 
-use super::begin::quietly;
 use super::http::{ANSWER_LIMIT, Http, Request};
 use super::keep::Unkept;
-use super::record::{Key, Login, Shows};
+use super::record::{Key, Login};
 use super::{Logins, client_secret};
 use crate::lock;
 
@@ -104,7 +103,7 @@ async fn alone(
     }
     let refresh_token = login.refresh_token.clone().ok_or(Unrenewed::Rejected)?;
     let secret = client_secret(login, Some(connect));
-    let renewed = quietly(exchange(&logins.0.http, login, &refresh_token, secret)).await;
+    let renewed = exchange(&logins.0.http, login, &refresh_token, secret).await;
     lane.came_to(reason, renewed.as_ref().err());
     match renewed {
         Ok(new) => {
@@ -189,16 +188,7 @@ async fn exchange(
         let issuer = login.issuer.as_deref().unwrap_or(&login.token_endpoint);
         Unrenewed::Failed(format!("`{issuer}` gives no new token: {}", masks.hide(text)))
     };
-    let endpoint =
-        TokenUrl::new(login.token_endpoint.clone()).map_err(|error| failed(&error.to_string()))?;
-    let mut client =
-        BasicClient::new(ClientId::new(login.client_id.clone())).set_token_uri(endpoint);
-    if let Some(secret) = secret {
-        client = client.set_client_secret(ClientSecret::new(secret));
-    }
-    if login.client_shows == Shows::InBody {
-        client = client.set_auth_type(AuthType::RequestBody);
-    }
+    let client = login.client(secret).map_err(|error| failed(&error.to_string()))?;
     let refresh_token = RefreshToken::new(refresh_token.to_owned());
     let mut request =
         client.exchange_refresh_token(&refresh_token).add_extra_param("resource", &login.resource);

@@ -5,14 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::begin::quietly;
 use super::http::{Http, Request};
 use super::record::{Login, Shows};
 
 /// Whether the issuer has heard it.
 pub(super) async fn revoke(http: &Http, login: &Login, secret: Option<&str>) -> bool {
     let Some(request) = request(login, secret) else { return false };
-    let answer = quietly(http.send(request)).await;
+    let answer = http.send(request).await;
     answer.is_ok_and(|answer| answer.status().is_success())
 }
 

@@ -1,4 +1,4 @@
-//! What is logged about logins, by us and by the protocol's library.
+//! What is logged about logins.
 
 use std::process::{Command, Stdio};
 
@@ -39,8 +39,7 @@ async fn the_log_of_a_login() {
     let writer = heard.clone();
     // As the product does, only what we say ourselves, and all of that.
     let ours = tracing_subscriber::filter::filter_fn(|event| {
-        let target = event.target();
-        target.starts_with("orchestrator") || target.starts_with("rmcp::transport::auth")
+        event.target().starts_with("orchestrator") || event.target().starts_with("oauth2")
     });
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
