@@ -1,8 +1,8 @@
-//! The client side of a connection, without I/O: requests go out under ids that grow, and each message of the server is
-//! taken for what it is. What is large stays text; what is wrong or too much is said and dropped.
+//! The client side of a connection, without I/O: it numbers requests and classifies each message of the server. Results stay
+//! raw JSON. Malformed and excessive messages are reported and dropped.
 //!
-//! A host has one [`Client`] for each connection, which remembers who waits for what. `T` is whoever waits for a response,
-//! `R` is whatever prepares one for the server.
+//! A host keeps one [`Client`] per connection. `T` is what the host needs to deliver a response, `R` what it needs to stop
+//! answering a request of the server.
 
 mod events;
 mod handshake;
@@ -19,89 +19,89 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use crate::jsonrpc::Id;
-pub use events::{Event, EventParser, EventTooLarge, Resumption};
-pub use handshake::{Handshake, HandshakeError, ServerInfo, Step};
+pub use events::{Resumption, SseEvent, SseEventTooLarge, SseParser};
+pub use handshake::{Handshake, HandshakeError, HandshakeStep, ServerInfo};
 pub use input_required::{InputRequest, InputRequired};
-pub use message::{ErrorObject, Message, ResponseId, Unreadable, guess_id, read};
-pub use pages::{Listed, Pages, Turn};
-pub use request::{Request, Us, cancelled, initialized, version_header};
+pub use message::{ErrorObject, Message, MessageError, ResponseId, guess_id, read};
+pub use pages::{ListKind, PageStep, Pages};
+pub use request::{ClientInfo, Request, cancelled, initialized, version_header};
 pub use subscription::Filter;
 
 use crate::jsonrpc;
 
-/// The longest message: a file of 50 MiB in Base64, and what is around it.
+/// The longest message: a file of 50 MiB in Base64, plus its envelope.
 pub const MESSAGE_BYTES_MAX: usize = 72 * 1024 * 1024;
-/// A server that wants more than this from us at a time gets no response to the rest.
+/// The most requests of a server that are answered at a time. Others get no response.
 pub const SERVER_REQUESTS_MAX: usize = 64;
-/// The largest parameters of what is not a response.
+/// The largest parameters of a request or notification of the server.
 const PARAMS_BYTES_MAX: usize = 1024 * 1024;
-/// The longest URI of a resource that is told on: many of them wait for who is slow.
+/// The longest URI in an update. Slow subscribers may have many of them queued.
 const URI_BYTES_MAX: usize = 8 * 1024;
-/// How much of a server's words about progress is told on.
+/// How much of a progress message is forwarded.
 const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 /// How much of a text is shown in a log.
 const SHOWN_BYTES_MAX: usize = 500;
 
-/// The id of a request of ours. They grow.
+/// The id of a request of ours. Ids increase.
 pub type RequestId = u64;
 
-/// Everything that is under way over one connection.
+/// The requests in flight over one connection, in both directions.
 #[derive(Debug)]
 pub struct Client<T, R> {
     next_id: RequestId,
-    waiting: HashMap<RequestId, T>,
-    preparing: HashMap<Id, R>,
+    pending: HashMap<RequestId, T>,
+    server_requests: HashMap<Id, R>,
 }
 
 /// What a message of a server means.
 #[derive(Debug)]
 pub enum Incoming<'m, T, R> {
-    /// The response to a request, and who waits for it.
+    /// The response to a pending request.
     Response {
         id: RequestId,
-        waiting: T,
+        pending: T,
         outcome: Result<&'m RawValue, ResponseError>,
     },
-    /// The response to a request that nobody waits for any more, or to none of ours.
-    Stray(ResponseId),
-    /// To be responded to, once [`Client::prepare`] was told of it.
+    /// A response to a request that is not pending: late, repeated, or never sent.
+    Unmatched(ResponseId),
+    /// A request of the server. A host that answers it calls [`Client::accept_request`] first.
     Request(ServerRequest),
-    /// The server does not want this response any more.
-    Withdrawn(R),
-    /// Of the request with this id.
+    /// The server cancelled a request that is being answered.
+    RequestCancelled(R),
+    /// Progress of the request with this id.
     Progress {
         id: RequestId,
         progress: Progress,
     },
-    ListChanged(Listed),
+    ListChanged(ListKind),
     ResourceUpdated {
         uri: String,
     },
-    /// What the server will tell of the subscription with this id.
-    Acknowledged {
+    /// The notifications that the server agreed to send for a subscription.
+    SubscriptionAcknowledged {
         id: RequestId,
         filter: Filter,
     },
-    /// The server will tell no more of the request with this id, if that is a subscription.
+    /// The server ended the request with this id, if it is a subscription.
     SubscriptionEnded {
         id: RequestId,
     },
-    /// What the server writes to our log, cut.
+    /// A log message of the server, truncated.
     Log(String),
-    Unknown(String),
-    /// What a good server does not do.
-    Odd(String),
+    UnknownNotification(String),
+    /// A message that violates the protocol, described.
+    Anomaly(String),
 }
 
 /// Why a response has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResponseError {
-    Refused(ErrorObject),
+    Rpc(ErrorObject),
     /// It has neither a result nor an error.
-    Empty,
+    NoOutcome,
 }
 
-/// What a server wants from us.
+/// A request of the server.
 #[derive(Debug, Clone)]
 pub struct ServerRequest {
     pub id: Id,
@@ -114,7 +114,7 @@ impl ServerRequest {
         jsonrpc::result(&self.id, &result.to_string())
     }
 
-    /// It asks for what we do not offer.
+    /// The response to a method that this client does not offer.
     pub fn not_offered(&self) -> String {
         let message = format!("`{}` is not offered", self.method);
         let error = jsonrpc::Error::said(METHOD_NOT_FOUND, message, None);
@@ -122,7 +122,7 @@ impl ServerRequest {
     }
 }
 
-/// JSON-RPC's code for a method that nobody knows.
+/// JSON-RPC's code for an unknown method.
 pub const METHOD_NOT_FOUND: i32 = -32601;
 
 /// How far a request is.
@@ -135,73 +135,76 @@ pub struct Progress {
 
 impl<T, R> Default for Client<T, R> {
     fn default() -> Self {
-        Self { next_id: 0, waiting: HashMap::new(), preparing: HashMap::new() }
+        Self { next_id: 0, pending: HashMap::new(), server_requests: HashMap::new() }
     }
 }
 
 impl<T, R> Client<T, R> {
-    /// The id for a request that somebody is about to wait for.
-    pub fn begin(&mut self, waiting: T) -> RequestId {
+    /// Registers a request and returns its id.
+    pub fn register(&mut self, pending: T) -> RequestId {
         let id = self.next_id;
         self.next_id += 1;
-        self.waiting.insert(id, waiting);
+        self.pending.insert(id, pending);
         id
     }
 
-    /// Forgets a request. Its response will be a stray one.
-    pub fn forget(&mut self, id: RequestId) -> Option<T> {
-        self.waiting.remove(&id)
+    /// Removes a request. A later response to it is unmatched.
+    pub fn remove(&mut self, id: RequestId) -> Option<T> {
+        self.pending.remove(&id)
     }
 
-    /// Forgets all requests.
-    pub fn forget_all(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T, R> {
-        std::mem::take(&mut self.waiting).into_iter()
+    /// Removes all requests.
+    pub fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T, R> {
+        std::mem::take(&mut self.pending).into_iter()
     }
 
     pub fn get(&self, id: RequestId) -> Option<&T> {
-        self.waiting.get(&id)
+        self.pending.get(&id)
     }
 
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
-        self.waiting.get_mut(&id)
+        self.pending.get_mut(&id)
     }
 
-    pub fn waiting(&self) -> impl Iterator<Item = (RequestId, &T)> {
-        self.waiting.iter().map(|(id, waiting)| (*id, waiting))
+    pub fn pending(&self) -> impl Iterator<Item = (RequestId, &T)> {
+        self.pending.iter().map(|(id, pending)| (*id, pending))
     }
 
-    /// A response to this request of the server's is being prepared.
-    pub fn prepare(&mut self, id: Id, preparing: R) {
-        self.preparing.insert(id, preparing);
+    /// Records that a request of the server is being answered.
+    pub fn accept_request(&mut self, id: Id, handle: R) {
+        self.server_requests.insert(id, handle);
     }
 
-    /// The response has gone out, or never will. Says whether the server still wants it.
-    pub fn responded(&mut self, id: &Id) -> bool {
-        self.preparing.remove(id).is_some()
+    /// Records that a response was sent or given up. Returns whether the server still waits for it.
+    pub fn finish_response(&mut self, id: &Id) -> bool {
+        self.server_requests.remove(id).is_some()
     }
 
-    /// Takes in one message.
-    pub fn hear<'m>(&mut self, message: Result<Message<'m>, Unreadable>) -> Incoming<'m, T, R> {
+    /// Classifies one message.
+    pub fn receive<'m>(
+        &mut self,
+        message: Result<Message<'m>, MessageError>,
+    ) -> Incoming<'m, T, R> {
         match message {
             Ok(Message::Result { id, result }) => self.response(id, Ok(result)),
             Ok(Message::Error { id: Some(id), error }) => {
-                self.response(id, Err(ResponseError::Refused(error)))
+                self.response(id, Err(ResponseError::Rpc(error)))
             }
             Ok(Message::Error { id: None, error: ErrorObject { code, message, .. } }) => {
-                Incoming::Odd(format!("an error about nothing: {code} {message}"))
+                Incoming::Anomaly(format!("an error about nothing: {code} {message}"))
             }
             Ok(
                 Message::Request { method, params, .. } | Message::Notification { method, params },
             ) if params.is_some_and(|params| params.get().len() > PARAMS_BYTES_MAX) => {
                 let method = cut(&method);
-                Incoming::Odd(format!(
+                Incoming::Anomaly(format!(
                     "`{method}` of more than {PARAMS_BYTES_MAX} bytes was dropped"
                 ))
             }
             Ok(Message::Request { id, method, params }) => self.request(id, &method, params),
             Ok(Message::Notification { method, params }) => self.notification(&method, params),
-            Err(Unreadable::NoAnswer { id }) => self.response(id, Err(ResponseError::Empty)),
-            Err(unreadable) => Incoming::Odd(unreadable.to_string()),
+            Err(MessageError::NoOutcome { id }) => self.response(id, Err(ResponseError::NoOutcome)),
+            Err(unreadable) => Incoming::Anomaly(unreadable.to_string()),
         }
     }
 
@@ -210,10 +213,10 @@ impl<T, R> Client<T, R> {
         id: ResponseId,
         outcome: Result<&'m RawValue, ResponseError>,
     ) -> Incoming<'m, T, R> {
-        let ResponseId::Ours(number) = id else { return Incoming::Stray(id) };
-        match self.waiting.remove(&number) {
-            Some(waiting) => Incoming::Response { id: number, waiting, outcome },
-            None => Incoming::Stray(id),
+        let ResponseId::Ours(number) = id else { return Incoming::Unmatched(id) };
+        match self.pending.remove(&number) {
+            Some(pending) => Incoming::Response { id: number, pending, outcome },
+            None => Incoming::Unmatched(id),
         }
     }
 
@@ -223,9 +226,11 @@ impl<T, R> Client<T, R> {
         method: &str,
         params: Option<&RawValue>,
     ) -> Incoming<'m, T, R> {
-        if self.preparing.len() >= SERVER_REQUESTS_MAX || self.preparing.contains_key(&id) {
+        if self.server_requests.len() >= SERVER_REQUESTS_MAX
+            || self.server_requests.contains_key(&id)
+        {
             let method = cut(method);
-            return Incoming::Odd(format!(
+            return Incoming::Anomaly(format!(
                 "`{method}` is not answered, for it asks too much at a time"
             ));
         }
@@ -236,20 +241,20 @@ impl<T, R> Client<T, R> {
     fn notification<'m>(&mut self, method: &str, params: Option<&RawValue>) -> Incoming<'m, T, R> {
         match method {
             "notifications/progress" => progress(params),
-            "notifications/tools/list_changed" => Incoming::ListChanged(Listed::Tools),
-            "notifications/prompts/list_changed" => Incoming::ListChanged(Listed::Prompts),
-            "notifications/resources/list_changed" => Incoming::ListChanged(Listed::Resources),
+            "notifications/tools/list_changed" => Incoming::ListChanged(ListKind::Tools),
+            "notifications/prompts/list_changed" => Incoming::ListChanged(ListKind::Prompts),
+            "notifications/resources/list_changed" => Incoming::ListChanged(ListKind::Resources),
             "notifications/resources/updated" => updated(params),
             "notifications/message" => {
                 Incoming::Log(params.map(|params| cut(params.get())).unwrap_or_default())
             }
             "notifications/cancelled" => self.cancelled(params),
             "notifications/subscriptions/acknowledged" => subscription::acknowledged(params),
-            _ => Incoming::Unknown(cut(method)),
+            _ => Incoming::UnknownNotification(cut(method)),
         }
     }
 
-    /// The server gives up a request of its own, or ends a subscription of ours.
+    /// The server cancels a request of its own, or ends a subscription of ours.
     fn cancelled<'m>(&mut self, params: Option<&RawValue>) -> Incoming<'m, T, R> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -260,13 +265,17 @@ impl<T, R> Client<T, R> {
         let params =
             params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
         let id = params.and_then(|params| Id::read(params.request_id));
-        let Some(id) = id else { return Incoming::Unknown("notifications/cancelled".to_owned()) };
-        if let Some(preparing) = self.preparing.remove(&id) {
-            return Incoming::Withdrawn(preparing);
+        let Some(id) = id else {
+            return Incoming::UnknownNotification("notifications/cancelled".to_owned());
+        };
+        if let Some(handle) = self.server_requests.remove(&id) {
+            return Incoming::RequestCancelled(handle);
         }
         match ResponseId::new(id) {
             ResponseId::Ours(id) => Incoming::SubscriptionEnded { id },
-            ResponseId::Foreign(_) => Incoming::Unknown("notifications/cancelled".to_owned()),
+            ResponseId::Foreign(_) => {
+                Incoming::UnknownNotification("notifications/cancelled".to_owned())
+            }
         }
     }
 }
@@ -284,10 +293,10 @@ fn progress<'m, T, R>(params: Option<&RawValue>) -> Incoming<'m, T, R> {
     }
     let params = params.map(|params| serde_json::from_str::<Params<'_>>(params.get()));
     let Some(Ok(params)) = params else {
-        return Incoming::Odd("progress that cannot be read".to_owned());
+        return Incoming::Anomaly("progress that cannot be read".to_owned());
     };
     let Some(token) = Id::read(params.progress_token) else {
-        return Incoming::Odd("progress that cannot be read".to_owned());
+        return Incoming::Anomaly("progress that cannot be read".to_owned());
     };
     let message = params.message.map(|mut message| {
         message.truncate(message.floor_char_boundary(PROGRESS_BYTES_MAX));
@@ -296,7 +305,9 @@ fn progress<'m, T, R>(params: Option<&RawValue>) -> Incoming<'m, T, R> {
     let progress = Progress { done: params.progress, total: params.total, message };
     match ResponseId::new(token) {
         ResponseId::Ours(id) => Incoming::Progress { id, progress },
-        ResponseId::Foreign(_) => Incoming::Unknown("notifications/progress".to_owned()),
+        ResponseId::Foreign(_) => {
+            Incoming::UnknownNotification("notifications/progress".to_owned())
+        }
     }
 }
 
@@ -308,9 +319,9 @@ fn updated<'m, T, R>(params: Option<&RawValue>) -> Incoming<'m, T, R> {
     match params.map(|params| serde_json::from_str::<Params>(params.get())) {
         Some(Ok(Params { uri })) if uri.len() <= URI_BYTES_MAX => Incoming::ResourceUpdated { uri },
         Some(Ok(_)) => {
-            Incoming::Odd("news of a resource whose `uri` is too long was dropped".to_owned())
+            Incoming::Anomaly("news of a resource whose `uri` is too long was dropped".to_owned())
         }
-        _ => Incoming::Odd("news of a resource that has no `uri`".to_owned()),
+        _ => Incoming::Anomaly("news of a resource that has no `uri`".to_owned()),
     }
 }
 

@@ -1,33 +1,32 @@
-//! What messages of a server mean, and how requests of ours are written.
+//! The client side: classification of messages, encoding of requests, pages and streams.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
 
 use mcp::client::{
-    Client, Event, Handshake, Id, Incoming, InputRequired, Listed, Pages, Request, Resumption,
-    SERVER_REQUESTS_MAX, ServerRequest, Turn, Us, cancelled, guess_id, read,
+    Client, ClientInfo, Handshake, Id, Incoming, InputRequired, ListKind, PageStep, Pages, Request,
+    Resumption, SERVER_REQUESTS_MAX, ServerRequest, SseEvent, cancelled, guess_id, read,
 };
 use mcp::{Era, Revision};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-const US: Us = Us { name: "us", version: "1" };
+const CLIENT: ClientInfo = ClientInfo { name: "us", version: "1" };
 
-/// Who waits, by name.
 type Named = Client<&'static str, &'static str>;
 
 fn hear(client: &mut Named, text: &str) -> String {
-    let messages = read(text).into_iter().map(|message| match client.hear(message) {
-        Incoming::Response { waiting, outcome: Ok(result), .. } => format!("{waiting}: {result}"),
-        Incoming::Response { waiting, outcome: Err(error), .. } => format!("{waiting}: {error:?}"),
+    let messages = read(text).into_iter().map(|message| match client.receive(message) {
+        Incoming::Response { pending, outcome: Ok(result), .. } => format!("{pending}: {result}"),
+        Incoming::Response { pending, outcome: Err(error), .. } => format!("{pending}: {error:?}"),
         other => format!("{other:?}"),
     });
     messages.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn messages_are_told_apart() {
+fn messages_are_classified() {
     let lines = [
         r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":"7","result":null}"#,
@@ -64,30 +63,30 @@ fn messages_are_told_apart() {
 }
 
 #[test]
-fn response_reaches_who_waits_for_it_once() {
+fn response_is_delivered_once() {
     let mut client = Named::default();
-    assert_eq!((client.begin("ann"), client.begin("bob"), client.begin("eve")), (0, 1, 2));
+    assert_eq!((client.register("ann"), client.register("bob"), client.register("eve")), (0, 1, 2));
     assert_eq!(hear(&mut client, r#"{"id":1,"result":{"a":1}}"#), r#"bob: {"a":1}"#);
-    assert_eq!(hear(&mut client, r#"{"id":1,"result":{}}"#), "Stray(Ours(1))");
+    assert_eq!(hear(&mut client, r#"{"id":1,"result":{}}"#), "Unmatched(Ours(1))");
     assert_eq!(hear(&mut client, r#"{"id":"0","result":5}"#), "ann: 5");
-    assert_eq!(hear(&mut client, r#"{"id":2}"#), "eve: Empty");
-    assert!(hear(&mut client, r#"{"id":"x","result":5}"#).starts_with("Stray(Foreign"));
-    let id = client.begin("ann");
-    assert_eq!(client.forget(id), Some("ann"));
-    assert_eq!(hear(&mut client, r#"{"id":3,"result":5}"#), "Stray(Ours(3))");
-    client.begin("ann");
-    assert_eq!(client.forget_all().collect::<Vec<_>>(), [(4, "ann")]);
+    assert_eq!(hear(&mut client, r#"{"id":2}"#), "eve: NoOutcome");
+    assert!(hear(&mut client, r#"{"id":"x","result":5}"#).starts_with("Unmatched(Foreign"));
+    let id = client.register("ann");
+    assert_eq!(client.remove(id), Some("ann"));
+    assert_eq!(hear(&mut client, r#"{"id":3,"result":5}"#), "Unmatched(Ours(3))");
+    client.register("ann");
+    assert_eq!(client.drain().collect::<Vec<_>>(), [(4, "ann")]);
 }
 
 #[test]
-fn server_may_want_so_much_at_a_time() {
+fn concurrent_server_requests_are_limited() {
     let mut client = Named::default();
     let ask = |client: &mut Named, id: usize| {
         let text = json!({"id": id, "method": "roots/list"}).to_string();
         let Some(message) = read(&text).pop() else { panic!("{text}") };
-        match client.hear(message) {
+        match client.receive(message) {
             Incoming::Request(ServerRequest { id, method, .. }) => {
-                client.prepare(id, "somebody");
+                client.accept_request(id, "somebody");
                 method
             }
             other => format!("{other:?}"),
@@ -98,15 +97,15 @@ fn server_may_want_so_much_at_a_time() {
     }
     assert!(ask(&mut client, 1_000).contains("asks too much at a time"));
     let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#;
-    assert_eq!(hear(&mut client, cancelled), r#"Withdrawn("somebody")"#);
+    assert_eq!(hear(&mut client, cancelled), r#"RequestCancelled("somebody")"#);
     assert_eq!(ask(&mut client, 7), "roots/list");
     assert!(ask(&mut client, 7).contains("asks too much at a time"));
     let id = Id::parse("3").unwrap();
-    assert!(client.responded(&id) && !client.responded(&id));
+    assert!(client.finish_response(&id) && !client.finish_response(&id));
 }
 
 #[test]
-fn notifications_mean_what_they_say() {
+fn notifications_are_classified() {
     let mut client = Named::default();
     let told = |method: &str, params: Value| {
         json!({"method": format!("notifications/{method}"), "params": params}).to_string()
@@ -132,7 +131,7 @@ fn notifications_mean_what_they_say() {
 }
 
 #[test]
-fn requests_are_written_as_their_era_wants_them() {
+fn requests_are_encoded_for_their_era() {
     let arguments = json!({"city": "Köln", "n": {"q": 5}});
     let Value::Object(arguments) = arguments else { panic!("no object") };
     let schema = json!({"properties": {
@@ -141,8 +140,8 @@ fn requests_are_written_as_their_era_wants_them() {
         "missing": {"type": "string", "x-mcp-header": "Missing"},
     }});
     let call = Request::call_tool("weather", &arguments, Some(&schema));
-    let (_, probe) = Handshake::begin(&US, None);
-    let (_, initialize) = Handshake::begin(&US, Some(Era::Legacy));
+    let (_, probe) = Handshake::begin(&CLIENT, None);
+    let (_, initialize) = Handshake::begin(&CLIENT, Some(Era::Legacy));
     let mut text = String::new();
     for (request, revision) in [
         (&call, Some(Revision::V2025_11_25)),
@@ -152,7 +151,7 @@ fn requests_are_written_as_their_era_wants_them() {
         (&Request::sign_of_life(Era::Legacy), Some(Revision::V2024_11_05)),
         (&Request::new("resources/read").with("uri", "test://a"), Some(Revision::V2026_07_28)),
     ] {
-        text += &format!("{}\n", request.encode(7, &US, revision));
+        text += &format!("{}\n", request.encode(7, &CLIENT, revision));
         for (name, value) in request.headers(revision) {
             text += &format!("    {name}: {value}\n");
         }
@@ -162,28 +161,36 @@ fn requests_are_written_as_their_era_wants_them() {
 }
 
 #[test]
-fn pages_end() {
+fn pagination_is_bounded() {
     let page = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-    let mut pages = Pages::new(Listed::Tools);
-    assert!(!pages.request().encode(0, &US, None).contains("cursor"));
+    let mut pages = Pages::new(ListKind::Tools);
+    assert!(!pages.request().encode(0, &CLIENT, None).contains("cursor"));
     let first = page(r#"{"tools":[1],"nextCursor":"b","ttlMs":5000}"#);
-    assert_eq!(pages.hear(&first).flatten().map(RawValue::get), Some("[1]"));
-    assert_eq!(pages.turn(true), Turn::Next);
-    assert!(pages.request().encode(0, &US, None).contains(r#""cursor":"b""#));
+    assert_eq!(pages.receive(&first).flatten().map(RawValue::get), Some("[1]"));
+    assert_eq!(pages.next_step(true), PageStep::Next);
+    assert!(pages.request().encode(0, &CLIENT, None).contains(r#""cursor":"b""#));
     let second = page(r#"{"tools":[2],"ttlMs":7000}"#);
-    assert!(pages.hear(&second).is_some());
-    assert_eq!((pages.turn(true), pages.time_to_live()), (Turn::End, Some(Duration::from_secs(5))));
-    assert!(Pages::new(Listed::Tools).hear(&page("5")).is_none());
-    let mut circle = Pages::new(Listed::Prompts);
+    assert!(pages.receive(&second).is_some());
+    assert_eq!(
+        (pages.next_step(true), pages.time_to_live()),
+        (PageStep::End, Some(Duration::from_secs(5)))
+    );
+    assert!(Pages::new(ListKind::Tools).receive(&page("5")).is_none());
+    let mut circle = Pages::new(ListKind::Prompts);
     let again = page(r#"{"prompts":[],"nextCursor":"a"}"#);
-    assert!(circle.hear(&again).is_some() && circle.turn(true) == Turn::Next);
-    assert!(circle.hear(&again).is_some() && matches!(circle.turn(true), Turn::Cut(_)));
-    let mut full = Pages::new(Listed::Prompts);
-    assert!(full.hear(&again).is_some() && matches!(full.turn(false), Turn::Cut(_)));
+    assert!(circle.receive(&again).is_some() && circle.next_step(true) == PageStep::Next);
+    assert!(
+        circle.receive(&again).is_some()
+            && matches!(circle.next_step(true), PageStep::Truncated(_))
+    );
+    let mut full = Pages::new(ListKind::Prompts);
+    assert!(
+        full.receive(&again).is_some() && matches!(full.next_step(false), PageStep::Truncated(_))
+    );
 }
 
 #[test]
-fn question_in_place_of_result_is_found() {
+fn input_required_result_is_recognized() {
     let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     let read = |text: &str| InputRequired::read(&raw(text));
     assert_eq!(read(r#"{"content":[{"text":"input_required"}]}"#), Ok(None));
@@ -202,7 +209,7 @@ fn question_in_place_of_result_is_found() {
 type Map = serde_json::Map<String, Value>;
 
 #[test]
-fn ids_are_found_in_pieces_of_messages() {
+fn ids_are_found_in_fragments() {
     for (part, id) in [
         (r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"te"#, Some(17)),
         (r#"{"jsonrpc":"2.0", "id" : "5" ,"#, Some(5)),
@@ -216,19 +223,19 @@ fn ids_are_found_in_pieces_of_messages() {
 }
 
 #[test]
-fn broken_stream_is_resumed_later_and_later() {
-    let seconds = |resumption: &Resumption| resumption.pause().as_secs_f64();
+fn stream_is_resumed_with_backoff() {
+    let seconds = |resumption: &Resumption| resumption.delay().as_secs_f64();
     let mut resumption = Resumption::default();
     assert_eq!((resumption.last_event(), seconds(&resumption)), (None, 1.0));
     let retry = Some(Duration::from_millis(250));
-    resumption.hear(&Event { id: Some("7".to_owned()), retry, ..Event::default() });
+    resumption.observe(&SseEvent { id: Some("7".to_owned()), retry, ..SseEvent::default() });
     assert_eq!((resumption.last_event(), seconds(&resumption)), (Some("7"), 0.25));
-    resumption.failed();
+    resumption.record_failure();
     assert_eq!(seconds(&resumption), 2.0);
     for _ in 0..100 {
-        resumption.failed();
+        resumption.record_failure();
     }
     assert_eq!(seconds(&resumption), 60.0);
-    resumption.connected();
+    resumption.record_success();
     assert_eq!(seconds(&resumption), 0.25);
 }

@@ -25,9 +25,9 @@ use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
 use crate::kept::{Piece, Store};
 use crate::upstream::checks::Checks;
+use crate::upstream::http::Client;
 use crate::upstream::info::Info;
 use crate::upstream::list::{List, ToolList};
-use crate::upstream::web::Client;
 use crate::upstream::{Settings, Shared, Upstream};
 use crate::wire::Secrets;
 

@@ -2,29 +2,29 @@
 //! call what, how often, how long, and what is tried again.
 
 mod asking;
+mod call_context;
 mod calls;
 mod channel;
 pub(crate) mod checks;
 mod child;
+mod client_handler;
 mod connect;
 mod connection;
-mod course;
 mod deadline;
 mod failure;
 mod gate;
-mod host;
-mod in_flight;
+pub(crate) mod http;
 pub mod info;
 mod keeper;
-mod lines;
 mod link;
 pub mod list;
 mod notices;
 mod result;
+mod router;
 mod shelf;
+mod stdio;
 mod subscriptions;
 mod tries;
-pub(crate) mod web;
 mod whom;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,9 +47,9 @@ use crate::error::Error;
 use crate::kept::Store;
 use crate::lock;
 use crate::pool::{Event, Kind};
+use call_context::CallContext;
 use checks::Checks;
 use connection::Connection;
-use course::Course;
 use deadline::Deadline;
 use failure::{Failure, Repeat};
 use gate::Gate;
@@ -155,15 +155,15 @@ impl Upstream {
         lock(&self.terms)
     }
 
-    fn course(&self, timeout: Option<Duration>) -> Arc<Course> {
+    fn context(&self, timeout: Option<Duration>) -> Arc<CallContext> {
         let patience = timeout.unwrap_or_else(|| self.terms().entry.timeout());
-        Course::quiet(Deadline::new(patience, self.shared.total_limit))
+        CallContext::background(Deadline::new(patience, self.shared.total_limit))
     }
 
     /// The tools that the entry lets through.
     pub(crate) async fn tools(&self) -> Result<Arc<ToolList>, Error> {
-        let course = self.course(None);
-        let list = self.list::<CollectTools>(&self.tools, &course).await?;
+        let context = self.context(None);
+        let list = self.list::<CollectTools>(&self.tools, &context).await?;
         Ok(self.offered(list))
     }
 
@@ -193,27 +193,27 @@ impl Upstream {
     }
 
     pub(crate) async fn resources(&self) -> Result<Arc<List>, Error> {
-        self.list::<CollectItems>(&self.resources, &self.course(None)).await
+        self.list::<CollectItems>(&self.resources, &self.context(None)).await
     }
 
     pub(crate) async fn templates(&self) -> Result<Arc<List>, Error> {
-        self.list::<CollectItems>(&self.templates, &self.course(None)).await
+        self.list::<CollectItems>(&self.templates, &self.context(None)).await
     }
 
     pub(crate) async fn prompts(&self) -> Result<Arc<List>, Error> {
-        self.list::<CollectItems>(&self.prompts, &self.course(None)).await
+        self.list::<CollectItems>(&self.prompts, &self.context(None)).await
     }
 
     async fn list<C: Collect>(
         &self,
         shelf: &Shelf<C::List>,
-        course: &Arc<Course>,
+        context: &Arc<CallContext>,
     ) -> Result<Arc<C::List>, Error> {
         if let Some(list) = shelf.get(Freshness::AsTold) {
             return Ok(list);
         }
         let entered = self.gate.enter(What::Reaching)?;
-        let result = self.fetch::<C>(shelf, Freshness::AsTold, course).await;
+        let result = self.fetch::<C>(shelf, Freshness::AsTold, context).await;
         entered.came_to(&result);
         result
             .map_err(|failure| failure.into_error(&self.id))?
@@ -229,12 +229,12 @@ impl Upstream {
         &self,
         shelf: &Shelf<C::List>,
         freshness: Freshness,
-        course: &Arc<Course>,
+        context: &Arc<CallContext>,
     ) -> Result<Option<Arc<C::List>>, Failure> {
         let _fetching = tokio::select! {
             fetching = shelf.fetching.lock() => fetching,
-            () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
-            () = course.deadline.passed() => return Err(connection::late(course)),
+            () = context.cancelled.cancelled() => return Err(Failure::Cancelled),
+            () = context.deadline.passed() => return Err(connection::late(context)),
         };
         if let Some(list) = shelf.get(freshness) {
             return Ok(Some(list));
@@ -243,18 +243,18 @@ impl Upstream {
         let mut tries = Tries::new(Repeat::Harmless);
         loop {
             let fetched = async {
-                let connection = self.link.connection(course).await?;
+                let connection = self.link.connection(context).await?;
                 if !connection.info().may_offer(capability(kind)) {
                     return Ok(None);
                 }
                 let begun = shelf.begin();
-                let fetched = list::fetch::<C>(kind, &connection, course).await?;
+                let fetched = list::fetch::<C>(kind, &connection, context).await?;
                 let tells = connection.info().offers(&format!("{}/listChanged", capability(kind)));
                 Ok(Some(shelf.put(begun, fetched.list, fetched.time_to_live, tells)))
             };
             match fetched.await {
                 Ok(list) => return Ok(list),
-                Err(failure) => tries.again(failure, course).await?,
+                Err(failure) => tries.again(failure, context).await?,
             }
         }
     }
@@ -266,10 +266,10 @@ impl Upstream {
         party: Party,
     ) -> Result<(Value, Box<RawValue>), Error> {
         let deadline = Deadline::new(self.terms().entry.timeout(), self.shared.total_limit);
-        let course = &Arc::new(Course { party: Some(party), ..Course::new(deadline) });
-        self.harmless(What::Calling, course, |connection| async move {
+        let context = &Arc::new(CallContext { party: Some(party), ..CallContext::new(deadline) });
+        self.harmless(What::Calling, context, |connection| async move {
             let request = || Request::new("resources/read").with("uri", uri);
-            let raw = asking::ask(&connection, request, course).await?;
+            let raw = asking::ask(&connection, request, context).await?;
             Ok((result::read(&raw)?, raw))
         })
         .await
@@ -277,23 +277,21 @@ impl Upstream {
 
     /// Connects where needed, and waits for a sign of life.
     pub(crate) async fn ping(&self) -> Result<Duration, Error> {
-        let course = self.course(None);
-        let course = &course;
-        self.harmless(What::Reaching, course, |connection| async move {
+        let context = self.context(None);
+        let context = &context;
+        self.harmless(What::Reaching, context, |connection| async move {
             let began = tokio::time::Instant::now();
-            connection.sign_of_life(course).await?;
+            connection.ping(context).await?;
             Ok(began.elapsed())
         })
         .await
     }
 
     pub(crate) async fn info(&self) -> Result<Info, Error> {
-        let course = self.course(None);
-        self.harmless(
-            What::Reaching,
-            &course,
-            |connection| async move { Ok(connection.info().clone()) },
-        )
+        let context = self.context(None);
+        self.harmless(What::Reaching, &context, |connection| async move {
+            Ok(connection.info().clone())
+        })
         .await
     }
 
@@ -301,7 +299,7 @@ impl Upstream {
     async fn harmless<T, F>(
         &self,
         what: What,
-        course: &Arc<Course>,
+        context: &Arc<CallContext>,
         act: impl Fn(Arc<Connection>) -> F,
     ) -> Result<T, Error>
     where
@@ -310,7 +308,7 @@ impl Upstream {
         let entered = self.gate.enter(what)?;
         let mut tries = Tries::new(Repeat::Harmless);
         let result = loop {
-            let result = match self.link.connection(course).await {
+            let result = match self.link.connection(context).await {
                 Ok(connection) => act(connection).await,
                 Err(failure) => Err(failure),
             };
@@ -318,7 +316,7 @@ impl Upstream {
                 Ok(value) => break Ok(value),
                 Err(failure) => failure,
             };
-            if let Err(failure) = tries.again(failure, course).await {
+            if let Err(failure) = tries.again(failure, context).await {
                 break Err(failure);
             }
         };
@@ -337,16 +335,16 @@ impl Upstream {
         };
         // Whoever gives up half-way wants it no more.
         let mut wish = Undo { upstream: self, uri: Some(uri) };
-        let course = &self.course(None);
-        let result = self.harmless(What::Reaching, course, |connection| async move {
+        let context = &self.context(None);
+        let result = self.harmless(What::Reaching, context, |connection| async move {
             match connection.info().era {
                 Era::Legacy if !connection.info().offers("resources/subscribe") => Ok(None),
                 Era::Legacy => {
-                    subscriptions::ask(&connection, uri, Way::Subscribe, Some(course)).await?;
+                    subscriptions::ask(&connection, uri, Way::Subscribe, Some(context)).await?;
                     Ok(Some(connection.serial()))
                 }
                 Era::Modern => {
-                    let agreed = self.subscriptions.agreed(uri, change, &connection, course);
+                    let agreed = self.subscriptions.agreed(uri, change, &connection, context);
                     Ok(agreed.await?.then(|| connection.serial()))
                 }
             }
@@ -371,8 +369,9 @@ impl Upstream {
         // What is not there any more tells nothing.
         let Some(connection) = self.link.current() else { return Ok(()) };
         if connection.info().era == Era::Legacy {
-            let course = self.course(None);
-            let asked = subscriptions::ask(&connection, uri, Way::Unsubscribe, Some(&course)).await;
+            let context = self.context(None);
+            let asked =
+                subscriptions::ask(&connection, uri, Way::Unsubscribe, Some(&context)).await;
             asked.map_err(|failure| failure.into_error(&self.id))?;
         }
         Ok(())
@@ -427,13 +426,17 @@ fn capability(kind: Kind) -> &'static str {
     }
 }
 
-/// A course for a call.
-fn course_of(call: &mut crate::call::Call, patience: Duration, total: Duration) -> Arc<Course> {
-    Arc::new(Course {
+/// A context for a call.
+fn context_of(
+    call: &mut crate::call::Call,
+    patience: Duration,
+    total: Duration,
+) -> Arc<CallContext> {
+    Arc::new(CallContext {
         cancelled: std::mem::replace(&mut call.cancelled, CancellationToken::new()),
         progress: call.progress.take(),
         asker: call.asker.take(),
         party: Some(call.party.clone()),
-        ..Course::new(Deadline::new(patience, total))
+        ..CallContext::new(Deadline::new(patience, total))
     })
 }

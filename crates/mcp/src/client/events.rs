@@ -1,33 +1,33 @@
-//! Server-sent events out of bytes, as their standard has them: what it does not know is ignored, and is not a reason to
-//! stop. An event is at most as large as a message.
+//! Parses server-sent events. Unknown fields are ignored, as the standard requires. An event is at most as large as a
+//! message.
 
 use std::time::Duration;
 
 use super::MESSAGE_BYTES_MAX;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The pauses before a stream is asked for again, at first and at most.
+/// The first and the longest delay before a stream is reopened.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// One event. What it lacks was not sent.
+/// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     pub kind: Option<String>,
     pub data: Option<String>,
     pub id: Option<String>,
     pub retry: Option<Duration>,
 }
 
-impl Event {
-    /// The messages that it carries, as text. Events of other kinds are not for us.
+impl SseEvent {
+    /// The JSON-RPC messages of the event. None for events of other types.
     pub fn message(&self) -> Option<&str> {
         let is_message = matches!(self.kind.as_deref(), None | Some("" | "message"));
         self.data.as_deref().filter(|data| is_message && !data.trim().is_empty())
     }
 }
 
-/// From where a stream that broke is read on, and when.
+/// Where and when to resume a stream that broke.
 #[derive(Debug, Clone, Default)]
 pub struct Resumption {
     last_event: Option<String>,
@@ -36,20 +36,20 @@ pub struct Resumption {
 }
 
 impl Resumption {
-    pub fn hear(&mut self, event: &Event) {
+    pub fn observe(&mut self, event: &SseEvent) {
         if let Some(id) = &event.id {
             self.last_event = Some(id.clone());
         }
         self.retry = event.retry.or(self.retry);
     }
 
-    /// The value of `Last-Event-ID`. A response without one cannot be resumed.
+    /// The value of `Last-SseEvent-ID`. A response without one cannot be resumed.
     pub fn last_event(&self) -> Option<&str> {
         self.last_event.as_deref()
     }
 
-    /// How long to wait before the stream is asked for again: as the server says, and longer after each failure.
-    pub fn pause(&self) -> Duration {
+    /// How long to wait before the stream is reopened: as the server says, and longer after each failure.
+    pub fn delay(&self) -> Duration {
         let growing = PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(PAUSE_MAX);
         match self.retry {
             Some(retry) if self.failures == 0 => retry.min(PAUSE_MAX),
@@ -58,21 +58,21 @@ impl Resumption {
         }
     }
 
-    pub fn failed(&mut self) {
+    pub fn record_failure(&mut self) {
         self.failures += 1;
     }
 
-    pub fn connected(&mut self) {
+    pub fn record_success(&mut self) {
         self.failures = 0;
     }
 }
 
-/// Reads events from pieces of a body.
+/// Parses events from chunks of a body.
 #[derive(Debug, Default)]
-pub struct EventParser {
-    /// The current line, as far as it came in earlier pieces.
+pub struct SseParser {
+    /// The beginning of the current line, from earlier chunks.
     line: Vec<u8>,
-    event: Event,
+    event: SseEvent,
     /// How large the event is so far.
     bytes: usize,
     has_begun: bool,
@@ -82,11 +82,11 @@ pub struct EventParser {
 
 /// The event is larger than a message may be.
 #[derive(Debug, PartialEq, Eq)]
-pub struct EventTooLarge;
+pub struct SseEventTooLarge;
 
-impl EventParser {
-    /// The events that end in these bytes.
-    pub fn read(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, EventTooLarge> {
+impl SseParser {
+    /// The events that end in this chunk.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLarge> {
         let mut events = Vec::new();
         if bytes.is_empty() {
             return Ok(events);
@@ -106,24 +106,24 @@ impl EventParser {
         Ok(events)
     }
 
-    fn add(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), SseEventTooLarge> {
         self.bytes += bytes.len();
         if self.bytes > MESSAGE_BYTES_MAX {
-            return Err(EventTooLarge);
+            return Err(SseEventTooLarge);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
     /// The event, where the line was the empty one that ends it.
-    fn line_is_over(&mut self, mut line: &[u8]) -> Option<Event> {
+    fn line_is_over(&mut self, mut line: &[u8]) -> Option<SseEvent> {
         if !std::mem::replace(&mut self.has_begun, true) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
             self.bytes = 0;
             let event = std::mem::take(&mut self.event);
-            return (event != Event::default()).then_some(event);
+            return (event != SseEvent::default()).then_some(event);
         }
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -156,8 +156,8 @@ impl EventParser {
 mod tests {
     use super::*;
 
-    fn data(text: &str) -> Event {
-        Event { data: Some(text.to_owned()), ..Event::default() }
+    fn data(text: &str) -> SseEvent {
+        SseEvent { data: Some(text.to_owned()), ..SseEvent::default() }
     }
 
     #[test]
@@ -167,14 +167,14 @@ mod tests {
         let (id, retry) = (Some("7".to_owned()), Some(Duration::from_millis(250)));
         let expected = [
             data("one\ntwo"),
-            Event { id, retry, ..data("") },
-            Event { kind: Some("message".to_owned()), ..data("ä \u{fffd}") },
+            SseEvent { id, retry, ..data("") },
+            SseEvent { kind: Some("message".to_owned()), ..data("ä \u{fffd}") },
         ];
         for size in 1..=text.len() {
-            let mut parser = EventParser::default();
+            let mut parser = SseParser::default();
             let mut events = Vec::new();
             for piece in text.chunks(size) {
-                events.extend(parser.read(piece).unwrap());
+                events.extend(parser.feed(piece).unwrap());
             }
             assert_eq!(events, expected, "in pieces of {size}");
         }
@@ -183,19 +183,19 @@ mod tests {
     #[test]
     fn an_event_has_a_limit_and_a_stream_has_none() {
         let mebibyte = vec![b'a'; 1024 * 1024];
-        let mut parser = EventParser::default();
+        let mut parser = SseParser::default();
         for _ in 0..200 {
             for piece in [&b"data: "[..], &mebibyte, b"\r\n", b"\r\n", b":", &mebibyte, b"\n"] {
-                parser.read(piece).unwrap();
+                parser.feed(piece).unwrap();
             }
         }
         for line in ["", "data: ", "other: "] {
-            let mut parser = EventParser::default();
+            let mut parser = SseParser::default();
             let mut so_many = 0;
-            while parser.read(line.as_bytes()).and_then(|_| parser.read(&mebibyte)).is_ok() {
+            while parser.feed(line.as_bytes()).and_then(|_| parser.feed(&mebibyte)).is_ok() {
                 so_many += 1;
                 let end = if line.is_empty() { "" } else { "\n" };
-                parser.read(end.as_bytes()).unwrap();
+                parser.feed(end.as_bytes()).unwrap();
             }
             assert!((71..=72).contains(&so_many), "{line}: {so_many}");
         }

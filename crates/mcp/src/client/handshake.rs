@@ -1,23 +1,23 @@
-//! How a connection begins: which revision the server speaks, and what it says about itself. A server that nobody has spoken
-//! to is asked in the modern way first, and by `initialize` if it does not know that.
+//! Negotiates the protocol revision. An unknown server first gets `server/discover`, and `initialize` if it does not know
+//! that method.
 //!
-//! A server that does not know the modern way should say so, but some are silent. Then we go on without its answer. If that
-//! comes late and says that the server is modern, and `initialize` is refused, the server is modern.
+//! Some legacy servers do not respond to unknown methods. If discovery times out, the handshake continues with `initialize`.
+//! If the server rejects that and its late response to `server/discover` has arrived by then, the late response counts.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::message::ErrorObject;
-use super::request::{Request, Us};
+use super::request::{ClientInfo, Request};
 use crate::era::modern;
 use crate::revision::{Era, Revision};
 
-/// The largest handshake: what a server says about itself is kept.
+/// The largest handshake response. Its contents are kept.
 const HANDSHAKE_BYTES_MAX: usize = 1024 * 1024;
-/// The revision that we propose to servers with a handshake.
+/// The revision that `initialize` proposes.
 const PROPOSED: Revision = Revision::V2025_11_25;
-/// Errors that only a server of the modern era has: wrong headers, a capability that we lack, a revision that it lacks.
+/// Error codes that only modern servers use.
 const HEADER_MISMATCH: i64 = -32020;
 const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
@@ -36,14 +36,14 @@ pub struct ServerInfo {
     pub capabilities: Value,
 }
 
-/// A handshake under way.
+/// A handshake in progress.
 #[derive(Debug)]
 pub struct Handshake {
-    us: Us,
+    client: ClientInfo,
     stage: Stage,
-    /// Whether `initialize` is tried if the modern way is not known.
-    may_fall_back: bool,
-    discovered_late: Option<ServerInfo>,
+    /// Whether to try `initialize` if discovery fails.
+    can_fall_back: bool,
+    late_discovery: Option<ServerInfo>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +52,11 @@ enum Stage {
     Initializing,
 }
 
-/// What comes next.
+/// The next step of a handshake.
 #[derive(Debug)]
-pub enum Step {
-    Ask(Request),
-    /// If the server is of the legacy era, `notifications/initialized` goes out before any other request.
+pub enum HandshakeStep {
+    Send(Request),
+    /// A legacy server expects `notifications/initialized` before any other request.
     Done(ServerInfo),
     Failed(HandshakeError),
 }
@@ -64,73 +64,73 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq)]
 pub enum HandshakeError {
     Refused(ErrorObject),
-    /// Only revisions that we do not know.
+    /// The server supports only these revisions, and this client none of them.
     NoCommonRevision(Vec<String>),
-    /// The answer cannot be used.
+    /// The response cannot be used.
     Unusable(String),
 }
 
 impl Handshake {
-    /// `era` is the server's, if it is known from an earlier connection.
-    pub fn begin(us: &Us, era: Option<Era>) -> (Self, Request) {
+    /// `era` is known if an earlier connection succeeded.
+    pub fn begin(client: &ClientInfo, era: Option<Era>) -> (Self, Request) {
         let stage = match era {
             Some(Era::Legacy) => Stage::Initializing,
             Some(Era::Modern) | None => Stage::Discovering { has_repeated: false },
         };
-        let us = us.clone();
-        let handshake = Self { us, stage, may_fall_back: era.is_none(), discovered_late: None };
+        let client = client.clone();
+        let handshake = Self { client, stage, can_fall_back: era.is_none(), late_discovery: None };
         let request = handshake.request();
         (handshake, request)
     }
 
     fn request(&self) -> Request {
         match self.stage {
-            Stage::Discovering { .. } => Request::discover(&self.us, modern::REVISION),
-            Stage::Initializing => Request::initialize(&self.us, PROPOSED),
+            Stage::Discovering { .. } => Request::discover(&self.client, modern::REVISION),
+            Stage::Initializing => Request::initialize(&self.client, PROPOSED),
         }
     }
 
-    fn ask(&mut self, stage: Stage) -> Step {
+    fn ask(&mut self, stage: Stage) -> HandshakeStep {
         self.stage = stage;
-        Step::Ask(self.request())
+        HandshakeStep::Send(self.request())
     }
 
-    /// Whether it may go on without the answer that it waits for.
-    pub fn may_give_up(&self) -> bool {
-        self.may_fall_back && self.stage != Stage::Initializing
+    /// Whether the handshake can continue without the response that it waits for.
+    pub fn can_expire(&self) -> bool {
+        self.can_fall_back && self.stage != Stage::Initializing
     }
 
-    /// The server does not answer `server/discover`.
-    pub fn give_up(&mut self) -> Step {
+    /// Continues without the response to `server/discover`.
+    pub fn expire_discovery(&mut self) -> HandshakeStep {
         self.ask(Stage::Initializing)
     }
 
-    /// The answer to `server/discover`, after it was given up.
-    pub fn hear_late(&mut self, result: &RawValue) {
+    /// Records a response to `server/discover` that came after its timeout.
+    pub fn receive_late_discovery(&mut self, result: &RawValue) {
         let discovered = Discovered::read(result).ok();
-        self.discovered_late = discovered.and_then(Discovered::into_info);
+        self.late_discovery = discovered.and_then(Discovered::into_info);
     }
 
-    /// The answer to the last request.
-    pub fn hear(&mut self, answer: Result<&RawValue, ErrorObject>) -> Step {
+    /// Takes the response to the last request.
+    pub fn receive(&mut self, answer: Result<&RawValue, ErrorObject>) -> HandshakeStep {
         match self.stage {
-            Stage::Discovering { has_repeated } => self.hear_discovered(answer, has_repeated),
+            Stage::Discovering { has_repeated } => self.receive_discovered(answer, has_repeated),
             Stage::Initializing => match answer.map(read_initialized) {
-                Ok(Ok(info)) => Step::Done(info),
-                Ok(Err(why)) => Step::Failed(HandshakeError::Unusable(why)),
-                Err(error) => match self.discovered_late.take() {
-                    Some(info) => Step::Done(info),
-                    None => Step::Failed(HandshakeError::Refused(error)),
+                Ok(Ok(info)) => HandshakeStep::Done(info),
+                Ok(Err(why)) => HandshakeStep::Failed(HandshakeError::Unusable(why)),
+                Err(error) => match self.late_discovery.take() {
+                    Some(info) => HandshakeStep::Done(info),
+                    None => HandshakeStep::Failed(HandshakeError::Refused(error)),
                 },
             },
         }
     }
 
-    fn hear_discovered(
+    fn receive_discovered(
         &mut self,
         answer: Result<&RawValue, ErrorObject>,
         has_repeated: bool,
-    ) -> Step {
+    ) -> HandshakeStep {
         let discovered = answer.and_then(|result| {
             let unreadable = |message| ErrorObject { code: UNREADABLE, message, data: None };
             Discovered::read(result).map_err(unreadable)
@@ -139,7 +139,9 @@ impl Handshake {
             Ok(discovered) => {
                 let theirs = discovered.supported_versions.clone();
                 let no_common = HandshakeError::NoCommonRevision(theirs);
-                return discovered.into_info().map_or(Step::Failed(no_common), Step::Done);
+                return discovered
+                    .into_info()
+                    .map_or(HandshakeStep::Failed(no_common), HandshakeStep::Done);
             }
             Err(error) => error,
         };
@@ -151,18 +153,20 @@ impl Handshake {
                 let knows_ours = theirs.iter().any(|revision| revision == modern::REVISION.name());
                 match knows_ours && !has_repeated {
                     true => self.ask(Stage::Discovering { has_repeated: true }),
-                    false => Step::Failed(HandshakeError::NoCommonRevision(theirs)),
+                    false => HandshakeStep::Failed(HandshakeError::NoCommonRevision(theirs)),
                 }
             }
-            HEADER_MISMATCH | MISSING_CAPABILITY => Step::Failed(HandshakeError::Refused(error)),
-            // Some old servers answer whatever they are asked.
-            _ if self.may_fall_back => self.ask(Stage::Initializing),
-            _ => Step::Failed(HandshakeError::Refused(error)),
+            HEADER_MISMATCH | MISSING_CAPABILITY => {
+                HandshakeStep::Failed(HandshakeError::Refused(error))
+            }
+            // Some legacy servers respond to every method with a result.
+            _ if self.can_fall_back => self.ask(Stage::Initializing),
+            _ => HandshakeStep::Failed(HandshakeError::Refused(error)),
         }
     }
 }
 
-/// The answer to `server/discover`.
+/// The result of `server/discover`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Discovered {
@@ -182,7 +186,7 @@ impl Discovered {
             .map_err(|error| format!("its answer to `server/discover` cannot be read: {error}"))
     }
 
-    /// None if the server does not speak the modern revision that we speak.
+    /// None if the server does not support the revision that this client speaks.
     fn into_info(self) -> Option<ServerInfo> {
         let revision = modern::REVISION;
         let is_common = self.supported_versions.iter().any(|theirs| theirs == revision.name());
@@ -226,7 +230,7 @@ fn check_size(result: &RawValue) -> Result<(), String> {
 }
 
 impl ServerInfo {
-    /// What is missing or of another type is left empty.
+    /// Fields that are missing or have another type stay empty.
     fn new(
         revision: Revision,
         implementation: &Value,

@@ -1,5 +1,4 @@
-//! A result of the modern era that is not one yet: the server wants to know something first, and the call is made again with
-//! the answers.
+//! An `input_required` result: the server needs input first, and the client repeats the request with the responses.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::Request;
 
-/// The most that a server may want to know at a time.
+/// The most input requests in one result.
 const REQUESTS_MAX: usize = 16;
 const REQUESTS_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputRequired {
     pub requests: BTreeMap<String, InputRequest>,
-    /// Goes back as it is.
+    /// Returned to the server unchanged.
     pub state: Option<String>,
 }
 
@@ -29,9 +28,9 @@ pub struct InputRequest {
 }
 
 impl InputRequired {
-    /// None if the result is one.
+    /// None if the result is complete.
     pub fn read(result: &RawValue) -> Result<Option<Self>, String> {
-        // Most results are not looked at any closer.
+        // Most results are not parsed here.
         if !result.get().contains("input_required") {
             return Ok(None);
         }
@@ -65,7 +64,7 @@ impl InputRequired {
 }
 
 impl Request {
-    /// The same request with the answers to what the server wanted to know, and the state that it handed out.
+    /// Repeats the request with input responses and the state of the server.
     #[must_use]
     pub fn with_answers(self, answers: Map<String, Value>, state: Option<String>) -> Self {
         let request = self.with("inputResponses", answers);

@@ -1,5 +1,5 @@
-//! Messages of a server, read as far as is needed to know whom they concern. Results stay text. Reading is lenient: servers
-//! are sloppy, and a response that can be matched to its request is worth having.
+//! Parses messages of a server as far as needed to route them. Results stay raw JSON. Parsing is lenient: a response that
+//! can be matched to its request is used, even if it is sloppy.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,12 +34,12 @@ pub enum Message<'m> {
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseId {
-    /// One that we may have given out. Some servers send it back as a text.
+    /// An id that this client may have used. Some servers return it as a string.
     Ours(RequestId),
     Foreign(Id),
 }
 
-/// Why a request was refused, in the server's words.
+/// An error of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorObject {
     pub code: i64,
@@ -49,21 +49,21 @@ pub struct ErrorObject {
 
 /// Why a text is not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum MessageError {
     NotJson,
     NotAMessage,
-    /// A response to a request of ours that has neither a result nor an error.
-    NoAnswer {
+    /// A response that has neither a result nor an error.
+    NoOutcome {
         id: ResponseId,
     },
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for MessageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::NotJson => "it is not JSON",
             Self::NotAMessage => "it is no message of JSON-RPC",
-            Self::NoAnswer { .. } => "it answers with neither a result nor an error",
+            Self::NoOutcome { .. } => "it answers with neither a result nor an error",
         })
     }
 }
@@ -77,18 +77,18 @@ impl fmt::Display for ResponseId {
     }
 }
 
-/// Reads the messages of a line, a body or an event: one, or those of a batch.
-pub fn read(text: &str) -> Vec<Result<Message<'_>, Unreadable>> {
+/// Parses the messages of a line, a body or an event: one, or those of a batch.
+pub fn read(text: &str) -> Vec<Result<Message<'_>, MessageError>> {
     if !text.trim_start().starts_with('[') {
         return vec![read_one(text)];
     }
     match batch(text) {
         Ok(messages) => messages.into_iter().map(|message| read_one(message.get())).collect(),
-        Err(_) => vec![Err(Unreadable::NotJson)],
+        Err(_) => vec![Err(MessageError::NotJson)],
     }
 }
 
-/// The first members of an array. All of it is read, so that what is not JSON is an error.
+/// The first members of an array. The rest is parsed too, so that malformed JSON is an error.
 fn batch(text: &str) -> serde_json::Result<Vec<&RawValue>> {
     struct First;
 
@@ -116,13 +116,13 @@ fn batch(text: &str) -> serde_json::Result<Vec<&RawValue>> {
     Ok(members)
 }
 
-fn read_one(text: &str) -> Result<Message<'_>, Unreadable> {
+fn read_one(text: &str) -> Result<Message<'_>, MessageError> {
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
-        if error.is_data() { Unreadable::NotAMessage } else { Unreadable::NotJson }
+        if error.is_data() { MessageError::NotAMessage } else { MessageError::NotJson }
     })?;
     let method = present(envelope.method).map(|method| serde_json::from_str(method.get()));
-    let method = method.transpose().map_err(|_| Unreadable::NotAMessage)?;
-    let id = present(envelope.id).map(|id| Id::read(id).ok_or(Unreadable::NotAMessage));
+    let method = method.transpose().map_err(|_| MessageError::NotAMessage)?;
+    let id = present(envelope.id).map(|id| Id::read(id).ok_or(MessageError::NotAMessage));
     let id = id.transpose()?;
     match (method, id) {
         (Some(method), Some(id)) => {
@@ -135,7 +135,7 @@ fn read_one(text: &str) -> Result<Message<'_>, Unreadable> {
     }
 }
 
-/// Null is as good as absent.
+/// Treats null as absent.
 fn present(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| raw.get() != "null")
 }
@@ -145,14 +145,14 @@ fn response<'m>(
     id: Option<ResponseId>,
     result: Option<&'m RawValue>,
     error: Option<&RawValue>,
-) -> Result<Message<'m>, Unreadable> {
+) -> Result<Message<'m>, MessageError> {
     if let Some(error) = error {
         return Ok(Message::Error { id, error: ErrorObject::read(error.get()) });
     }
     match (id, result) {
         (Some(id), Some(result)) => Ok(Message::Result { id, result }),
-        (Some(id), None) => Err(Unreadable::NoAnswer { id }),
-        (None, _) => Err(Unreadable::NotAMessage),
+        (Some(id), None) => Err(MessageError::NoOutcome { id }),
+        (None, _) => Err(MessageError::NotAMessage),
     }
 }
 
@@ -165,7 +165,7 @@ impl ResponseId {
     }
 }
 
-/// The id in a message that is too long to be read: the first one that stands in this part of it.
+/// The first id in a fragment of a message that is too long to be parsed.
 pub fn guess_id(part: &[u8]) -> Option<RequestId> {
     const KEY: &[u8] = b"\"id\"";
     let part = &part[..part.len().min(GUESSED_BYTES)];
@@ -177,7 +177,7 @@ pub fn guess_id(part: &[u8]) -> Option<RequestId> {
 }
 
 impl ErrorObject {
-    /// However odd it is, it says that there is no result.
+    /// Never fails: however malformed the error is, there is no result.
     fn read(text: &str) -> Self {
         #[derive(Deserialize)]
         struct Fields<'e> {

@@ -1,4 +1,4 @@
-//! Lists, page by page, until they end or have gone on for too long.
+//! Fetches lists page by page, within limits.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,16 +13,16 @@ const PAGES_MAX: usize = 1_000;
 /// The largest list, all pages together.
 const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a server lists.
+/// The lists of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Listed {
+pub enum ListKind {
     Tools,
     Resources,
     Templates,
     Prompts,
 }
 
-impl Listed {
+impl ListKind {
     pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
     pub fn method(self) -> &'static str {
@@ -38,7 +38,7 @@ impl Listed {
 /// A list that is being fetched.
 #[derive(Debug)]
 pub struct Pages {
-    listed: Listed,
+    listed: ListKind,
     cursor: Option<String>,
     seen: HashSet<String>,
     pages: usize,
@@ -46,13 +46,13 @@ pub struct Pages {
     time_to_live: Option<Duration>,
 }
 
-/// What comes after a page.
+/// How a list continues after a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum PageStep {
     Next,
     End,
-    /// There are more pages than are read. Says why they are not.
-    Cut(String),
+    /// More pages exist than are fetched, with the reason.
+    Truncated(String),
 }
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ struct Page<'p> {
 }
 
 impl Pages {
-    pub fn new(listed: Listed) -> Self {
+    pub fn new(listed: ListKind) -> Self {
         let (cursor, seen) = (None, HashSet::new());
         Self { listed, cursor, seen, pages: 0, bytes: 0, time_to_live: None }
     }
@@ -85,8 +85,8 @@ impl Pages {
         }
     }
 
-    /// Takes in a page. Gives back its items, if it has any, and none if it is not a page.
-    pub fn hear<'p>(&mut self, page: &'p RawValue) -> Option<Option<&'p RawValue>> {
+    /// Takes a page and returns its items, if it has any. None if it is not a page.
+    pub fn receive<'p>(&mut self, page: &'p RawValue) -> Option<Option<&'p RawValue>> {
         self.pages += 1;
         self.bytes += page.get().len();
         let page: Page<'p> = serde_json::from_str(page.get()).ok()?;
@@ -95,26 +95,28 @@ impl Pages {
         self.time_to_live = self.time_to_live.into_iter().chain(life).min();
         self.cursor = page.next_cursor;
         Some(match self.listed {
-            Listed::Tools => page.tools,
-            Listed::Resources => page.resources,
-            Listed::Templates => page.resource_templates,
-            Listed::Prompts => page.prompts,
+            ListKind::Tools => page.tools,
+            ListKind::Resources => page.resources,
+            ListKind::Templates => page.resource_templates,
+            ListKind::Prompts => page.prompts,
         })
     }
 
-    pub fn turn(&mut self, has_room: bool) -> Turn {
-        let Some(cursor) = &self.cursor else { return Turn::End };
+    pub fn next_step(&mut self, has_room: bool) -> PageStep {
+        let Some(cursor) = &self.cursor else { return PageStep::End };
         if !self.seen.insert(cursor.clone()) {
-            return Turn::Cut("the list is cut, for its pages begin anew".to_owned());
+            return PageStep::Truncated("the list is cut, for its pages begin anew".to_owned());
         }
         if self.pages >= PAGES_MAX || self.bytes >= LIST_BYTES_MAX || !has_room {
             let pages = self.pages;
-            return Turn::Cut(format!("the list is cut after {pages} pages, for it does not end"));
+            return PageStep::Truncated(format!(
+                "the list is cut after {pages} pages, for it does not end"
+            ));
         }
-        Turn::Next
+        PageStep::Next
     }
 
-    /// How long the list may be used: the shortest that any of its pages says.
+    /// The shortest time to live of the pages.
     pub fn time_to_live(&self) -> Option<Duration> {
         self.time_to_live
     }

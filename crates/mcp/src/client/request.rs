@@ -1,4 +1,4 @@
-//! Requests and notifications of ours, as they are written in each era.
+//! Requests and notifications of this client, encoded for each era.
 
 use serde_json::{Map, Value, json};
 
@@ -8,38 +8,38 @@ use crate::http::{self, encoded};
 use crate::mirrored::Mirrored;
 use crate::revision::{Era, Revision};
 
-/// Who we are, and what we can do for a server.
+/// The identity of this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Us {
+pub struct ClientInfo {
     pub name: &'static str,
     pub version: &'static str,
 }
 
-impl Us {
-    fn info(&self) -> Value {
+impl ClientInfo {
+    fn implementation(&self) -> Value {
         json!({"name": self.name, "version": self.version})
     }
 
-    /// Whether a user can be asked is known only during a call, but must be declared now. If nobody can be asked then, the
-    /// elicitation is cancelled.
+    /// Elicitation is always declared, although whether a user can be prompted depends on the call. If not, the elicitation
+    /// is cancelled.
     fn capabilities() -> Value {
         json!({"elicitation": {"form": {}, "url": {}}})
     }
 
-    /// What every request of the modern era says about its client.
+    /// Adds the fields that every modern request has.
     fn add_meta(&self, revision: Revision, meta: &mut Map<String, Value>) {
         meta.insert(modern::VERSION.to_owned(), revision.name().into());
-        meta.insert(modern::CLIENT_INFO.to_owned(), self.info());
+        meta.insert(modern::CLIENT_INFO.to_owned(), self.implementation());
         meta.insert(modern::CAPABILITIES.to_owned(), Self::capabilities());
     }
 }
 
-/// A request that is not bound to a connection yet.
+/// A request, independent of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     method: &'static str,
     params: Map<String, Value>,
-    /// Arguments that are repeated as headers, by the headers' names.
+    /// Headers that mirror arguments.
     mirrored: Vec<(String, String)>,
 }
 
@@ -48,14 +48,14 @@ impl Request {
         Self { method, params: Map::new(), mirrored: Vec::new() }
     }
 
-    /// The parameter replaces one of the same name.
+    /// Sets a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.params.insert(name.to_owned(), value.into());
         self
     }
 
-    /// A `tools/call`. The schema is the tool's, if it says which arguments go as headers too.
+    /// A `tools/call`. `schema` is the tool's input schema, if it mirrors arguments in headers.
     pub fn call_tool(name: &str, arguments: &Map<String, Value>, schema: Option<&Value>) -> Self {
         let mirrored = schema.map(Mirrored::all).unwrap_or_default();
         let mirrored = mirrored.iter().filter_map(|mirrored| mirrored.header(arguments)).collect();
@@ -63,24 +63,24 @@ impl Request {
         Self { mirrored, ..request.with("arguments", arguments.clone()) }
     }
 
-    pub(super) fn initialize(us: &Us, revision: Revision) -> Self {
+    pub(super) fn initialize(client: &ClientInfo, revision: Revision) -> Self {
         Self::new("initialize")
             .with("protocolVersion", revision.name())
-            .with("capabilities", Us::capabilities())
-            .with("clientInfo", us.info())
+            .with("capabilities", ClientInfo::capabilities())
+            .with("clientInfo", client.implementation())
     }
 
-    pub(super) fn discover(us: &Us, revision: Revision) -> Self {
+    pub(super) fn discover(client: &ClientInfo, revision: Revision) -> Self {
         let mut meta = Map::new();
-        us.add_meta(revision, &mut meta);
+        client.add_meta(revision, &mut meta);
         Self::new("server/discover").with("_meta", meta)
     }
 
-    /// What shows that a server is alive, whatever it answers.
+    /// A request to which every live server responds.
     pub fn sign_of_life(era: Era) -> Self {
         match era {
             Era::Legacy => Self::new("ping"),
-            // There is no ping any more.
+            // The modern era has no ping.
             Era::Modern => Self::new("server/discover"),
         }
     }
@@ -89,19 +89,19 @@ impl Request {
         self.method
     }
 
-    /// Whether it is part of a handshake. Such a request is never cancelled.
+    /// Whether the request is part of a handshake. Such requests are never cancelled.
     pub fn is_handshake(&self) -> bool {
         matches!(self.method, "initialize" | "server/discover")
     }
 
-    /// The message. Before the handshake is over there is no revision. Its id is its progress token too.
-    pub fn encode(&self, id: RequestId, us: &Us, revision: Option<Revision>) -> String {
+    /// Encodes the message. Its id is also its progress token. During a handshake there is no revision.
+    pub fn encode(&self, id: RequestId, client: &ClientInfo, revision: Option<Revision>) -> String {
         let mut params = self.params.clone();
         if let Some(revision) = revision {
             let meta = params.entry("_meta").or_insert_with(|| json!({}));
             if let Value::Object(meta) = meta {
                 if revision.traits().is_modern {
-                    us.add_meta(revision, meta);
+                    client.add_meta(revision, meta);
                 }
                 meta.insert("progressToken".to_owned(), id.into());
             }
@@ -110,7 +110,7 @@ impl Request {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
     }
 
-    /// The headers of a POST with this request, beside the session's.
+    /// The headers of a POST with this request, except for the session id.
     pub fn headers(&self, revision: Option<Revision>) -> Vec<(String, String)> {
         let is_probe = revision.is_none() && self.method == "server/discover";
         let revision = if is_probe { Some(modern::REVISION) } else { revision };
@@ -135,18 +135,18 @@ impl Request {
     }
 }
 
-/// The header of everything that goes over HTTP once the handshake is over.
+/// The header of every HTTP request after the handshake.
 pub fn version_header(revision: Option<Revision>) -> Vec<(String, String)> {
     let header = revision.map(|revision| (http::VERSION.to_owned(), revision.name().to_owned()));
     header.into_iter().collect()
 }
 
-/// The notification that ends a handshake.
+/// The notification that completes a legacy handshake.
 pub fn initialized() -> String {
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()
 }
 
-/// The notification that a request is not waited for any more.
+/// The notification that cancels a request.
 pub fn cancelled(id: RequestId) -> String {
     let params = json!({"requestId": id, "reason": "nobody waits for it any more"});
     crate::jsonrpc::notification("notifications/cancelled", &params)

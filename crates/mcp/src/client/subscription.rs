@@ -1,4 +1,4 @@
-//! Which notifications a server of the modern era is asked for, and which it agrees to send.
+//! Subscriptions of the modern era: the notifications that a client requests, and those that the server agrees to send.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{Incoming, Request, RequestId};
 use crate::era::modern;
 use crate::jsonrpc::Id;
 
-/// What a `subscriptions/listen` asks for.
+/// The notifications of a `subscriptions/listen`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Filter {
@@ -38,15 +38,15 @@ impl Filter {
         Request::new("subscriptions/listen").with("notifications", filter)
     }
 
-    /// Whether a server that agrees to this was asked for all of it.
-    pub fn is_within(&self, asked: &Self) -> bool {
-        self.tools_list_changed <= asked.tools_list_changed
-            && self.prompts_list_changed <= asked.prompts_list_changed
-            && self.resources_list_changed <= asked.resources_list_changed
+    /// Whether everything in this filter was requested.
+    pub fn is_subset_of(&self, requested: &Self) -> bool {
+        self.tools_list_changed <= requested.tools_list_changed
+            && self.prompts_list_changed <= requested.prompts_list_changed
+            && self.resources_list_changed <= requested.resources_list_changed
             && self
                 .resource_subscriptions
                 .iter()
-                .all(|uri| asked.resource_subscriptions.contains(uri))
+                .all(|uri| requested.resource_subscriptions.contains(uri))
     }
 }
 
@@ -61,12 +61,12 @@ pub(super) fn acknowledged<'m, T, R>(params: Option<&RawValue>) -> Incoming<'m, 
     let acknowledged = params
         .and_then(|Params { meta, notifications }| Some((subscription_id(&meta)?, notifications)));
     match acknowledged {
-        Some((id, filter)) => Incoming::Acknowledged { id, filter },
-        None => Incoming::Odd("an acknowledgement of no subscription of ours".to_owned()),
+        Some((id, filter)) => Incoming::SubscriptionAcknowledged { id, filter },
+        None => Incoming::Anomaly("an acknowledgement of no subscription of ours".to_owned()),
     }
 }
 
-/// The id of the request that a notification belongs to.
+/// The id of the subscription that a notification belongs to.
 fn subscription_id(meta: &Value) -> Option<RequestId> {
     let id = Id::parse(&meta.get(modern::SUBSCRIPTION)?.to_string())?;
     match ResponseId::new(id) {

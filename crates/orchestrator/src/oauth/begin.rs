@@ -15,7 +15,7 @@ use untrusted_text::cut;
 
 use super::callback::Callback;
 use super::challenge::Challenge;
-use super::discover::{Found, Metadata, discover};
+use super::discover::{Discovered, Metadata, discover};
 use super::error::Error;
 use super::http::{Http, Request, Response};
 use super::probe::{Heard, probe};
@@ -25,7 +25,7 @@ use super::{Logins, key, scopes};
 
 /// Under this name we are registered.
 const CLIENT_NAME: &str = "workflowlookup";
-/// How much of what a login server says to a registration is told.
+/// How much of a registration error is shown.
 const SAID_BYTES_MAX: usize = 1000;
 
 /// A login that waits for a person.
@@ -36,11 +36,11 @@ pub struct Begun {
     pub(super) callback: Callback,
     pub(super) url: String,
     pub(super) state: String,
-    /// Proves that whoever brings the code has asked for it.
+    /// The PKCE verifier.
     pub(super) verifier: PkceCodeVerifier,
-    /// Ours at the login server, wherever it is from.
+    /// The client secret, registered or from the entry.
     pub(super) secret: Option<String>,
-    /// The answer must say who it is from.
+    /// Whether the callback must name its issuer (RFC 9207).
     pub(super) must_name_issuer: bool,
     /// What will be kept, but for the tokens.
     pub(super) login: Login,
@@ -94,14 +94,14 @@ impl Logins {
         })?;
         let http = self.0.http.within(Reach::of(url.reveal()).await);
         let found = discover(&http, &upstream, challenge.as_deref()).await;
-        let Found { metadata, is_guess, resource, scopes: initial } =
+        let Discovered { metadata, is_guess, resource, scopes: initial } =
             found.map_err(|error| Error::of_discovery(&error, server, &masks))?;
         // Servers of 2025 may have a login at fixed places and say so nowhere, but they ask for it.
         if is_guess && matches!(heard, Heard::Nothing) && refused.is_none() {
             return Err(Error::NotAsked { server: server.to_owned() });
         }
         check_endpoints(server, &metadata)?;
-        check_ways(server, &metadata)?;
+        check_flow(server, &metadata)?;
 
         let entry = OfEntry::of(auth.as_ref());
         let callback = Callback::bind(entry.callback_port).await?;
@@ -109,16 +109,17 @@ impl Logins {
         let (held, known) = (held.unwrap_or_default(), metadata.scopes_supported.as_deref());
         let wanted = wanted(refused.as_ref());
         let scopes = scopes::choose(initial, known, entry.scopes, &held, &wanted);
-        let asking =
-            Asking { entry: &entry, client_metadata, callback: &callback, scopes: &scopes };
-        let client = asking.client(server, &http, &metadata, &masks).await;
-        let Client { id, secret, is_registered } = client.map_err(|error| match error {
-            // Nobody has said that there is such a thing.
-            Error::Registration { .. } if is_guess => {
-                Error::NowhereToLogIn { server: server.to_owned() }
-            }
-            error => error,
-        })?;
+        let source =
+            ClientSource { entry: &entry, client_metadata, callback: &callback, scopes: &scopes };
+        let client = source.client(server, &http, &metadata, &masks).await;
+        let RegisteredClient { id, secret, is_registered } =
+            client.map_err(|error| match error {
+                // Nobody has said that there is such a thing.
+                Error::Registration { .. } if is_guess => {
+                    Error::NowhereToLogIn { server: server.to_owned() }
+                }
+                error => error,
+            })?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (address, state) = address(&metadata, &id, callback.redirect_uri())
             .map_err(|error| Error::Discovery { server: server.to_owned(), why: error })?
@@ -184,29 +185,30 @@ impl<'e> OfEntry<'e> {
     }
 }
 
-/// As whom we ask.
-struct Client {
+/// The registered OAuth client.
+struct RegisteredClient {
     id: String,
     secret: Option<String>,
     is_registered: bool,
 }
 
-struct Asking<'a> {
+/// What determines the client of a login.
+struct ClientSource<'a> {
     entry: &'a OfEntry<'a>,
     client_metadata: Option<&'a str>,
     callback: &'a Callback,
     scopes: &'a [String],
 }
 
-impl Asking<'_> {
-    /// By hand, by an address, or by registering now: in this order.
+impl ClientSource<'_> {
+    /// Uses the client of the entry, a client metadata document, or dynamic registration, in this order.
     async fn client(
         &self,
         server: &str,
         http: &Http,
         metadata: &Metadata,
         masks: &Masks,
-    ) -> Result<Client, Error> {
+    ) -> Result<RegisteredClient, Error> {
         let takes_addresses = metadata.client_id_metadata_document_supported == true;
         let known = match (self.entry.client_id, self.client_metadata.filter(|_| takes_addresses)) {
             (Some(id), _) => Some((id, self.entry.client_secret)),
@@ -215,7 +217,7 @@ impl Asking<'_> {
         };
         if let Some((id, secret)) = known {
             let (id, secret) = (id.to_owned(), secret.map(str::to_owned));
-            return Ok(Client { id, secret, is_registered: false });
+            return Ok(RegisteredClient { id, secret, is_registered: false });
         }
         let Some(endpoint) = &metadata.registration_endpoint else {
             let issuer =
@@ -227,11 +229,12 @@ impl Asking<'_> {
             Error::Registration { server: server.to_owned(), why }
         };
         let request = self.registration(endpoint).map_err(|error| failed(&error.to_string()))?;
-        let response = http.send_on(request).await.map_err(|error| failed(&error.to_string()))?;
+        let response =
+            http.send_following(request).await.map_err(|error| failed(&error.to_string()))?;
         registered(&response).map_err(|why| failed(&why))
     }
 
-    /// RFC 7591. We are a program on somebody's machine, and keep no secret that is worth the name.
+    /// A dynamic registration (RFC 7591) as a native, public client.
     fn registration(&self, endpoint: &str) -> Result<Request, http::Error> {
         let mut client = json!({
             "client_name": CLIENT_NAME,
@@ -249,7 +252,7 @@ impl Asking<'_> {
     }
 }
 
-fn registered(response: &Response) -> Result<Client, String> {
+fn registered(response: &Response) -> Result<RegisteredClient, String> {
     #[derive(Deserialize)]
     struct Fields {
         client_id: String,
@@ -260,15 +263,15 @@ fn registered(response: &Response) -> Result<Client, String> {
         let said = String::from_utf8_lossy(response.body());
         return Err(format!("HTTP {status}: {}", cut(&said, SAID_BYTES_MAX)));
     }
-    // Where it is from the text may be a secret.
+    // The body may contain a secret.
     let fields: Fields = serde_json::from_slice(response.body())
         .map_err(|_| "its answer cannot be read".to_owned())?;
-    // One that is empty is none.
+    // Some servers send an empty secret for public clients.
     let secret = fields.client_secret.filter(|secret| !secret.is_empty());
-    Ok(Client { id: fields.client_id, secret, is_registered: true })
+    Ok(RegisteredClient { id: fields.client_id, secret, is_registered: true })
 }
 
-/// Where a person says yes.
+/// The client for the authorization URL.
 fn address(
     metadata: &Metadata,
     client: &str,
@@ -287,8 +290,8 @@ fn wanted(refused: Option<&Refused>) -> Vec<String> {
     refused.map(|refused| Challenge::read(&refused.challenge).scopes()).unwrap_or_default()
 }
 
-/// It must give codes, and know the proof that we bring with one.
-fn check_ways(server: &str, metadata: &Metadata) -> Result<(), Error> {
+/// The server must support authorization codes and PKCE with S256.
+fn check_flow(server: &str, metadata: &Metadata) -> Result<(), Error> {
     let lacks = |known: &Option<Vec<String>>, one: &str| {
         known.as_ref().is_some_and(|known| !known.iter().any(|own| own == one))
     };
@@ -329,7 +332,7 @@ fn revocation_endpoint(metadata: &Metadata) -> Option<String> {
     is_safe(endpoint).then(|| endpoint.to_owned())
 }
 
-/// In the header, unless a login server takes it in the body alone.
+/// In the header, unless the server accepts the secret in the body only.
 fn shows(metadata: &Metadata) -> Shows {
     let methods = metadata.token_endpoint_auth_methods_supported.as_array();
     let has =

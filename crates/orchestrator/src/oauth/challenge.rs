@@ -1,13 +1,13 @@
-//! What a server wants to be shown, as `WWW-Authenticate` says it (RFC 6750, RFC 9728).
+//! Parses `WWW-Authenticate` challenges (RFC 6750, RFC 9728).
 
-/// The parameters of a challenge. Several challenges in one header are read as one.
+/// The parameters of a challenge. Several challenges in one header are merged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Challenge {
     params: Vec<(String, String)>,
 }
 
 impl Challenge {
-    /// What is not a parameter is passed over.
+    /// Skips everything that is not a parameter.
     pub(super) fn read(header: &str) -> Self {
         let mut params = Vec::new();
         let mut rest = header;
@@ -28,19 +28,19 @@ impl Challenge {
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Where the server's own description may be. The first that makes sense counts.
+    /// URLs of the resource metadata.
     pub(super) fn resource_metadata(&self) -> impl Iterator<Item = &str> {
         self.all("resource_metadata")
     }
 
-    /// The rights that are wanted.
+    /// The required scopes.
     pub(super) fn scopes(&self) -> Vec<String> {
         let scope = self.all("scope").next().unwrap_or_default();
         scope.split_whitespace().map(str::to_owned).collect()
     }
 }
 
-/// A value, in quotes or not, and what comes after it.
+/// A quoted or plain value, and the rest of the header.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenge_is_read_whatever_stands_around_it() {
+    fn parameters_are_parsed_from_any_challenge() {
         for (header, pointer, scopes) in [
             ("Bearer", None, ""),
             ("", None, ""),

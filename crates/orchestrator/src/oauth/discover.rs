@@ -1,6 +1,6 @@
-//! Finds out who gives tokens for an upstream: the server's own description names them (RFC 9728), and they describe
-//! themselves (RFC 8414, OpenID Connect). What a server names is asked only within its reach, and what a document says is
-//! believed only about whom it is from.
+//! Discovers the authorization server of an upstream: protected resource metadata names it (RFC 9728), and authorization server
+//! metadata describes it (RFC 8414, OpenID Connect). URLs that an upstream names are fetched only if the reach policy allows
+//! it, and a document is accepted only if its issuer or resource matches where it came from.
 
 use std::collections::HashSet;
 
@@ -12,27 +12,27 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::challenge::Challenge;
-use super::http::{Http, HttpError, Response, look};
+use super::http::{Http, HttpError, Response, metadata_request};
 
-/// The most login servers that a description may name.
+/// The most authorization servers that are tried.
 const ISSUERS_MAX: usize = 8;
 const REDIRECTIONS_MAX: usize = 10;
 const RESOURCE: &str = ".well-known/oauth-protected-resource";
 const OAUTH: &str = ".well-known/oauth-authorization-server";
 const OPENID: &str = ".well-known/openid-configuration";
 
-/// Who gives tokens.
-pub(super) struct Found {
+/// The result of discovery.
+pub(super) struct Discovered {
     pub(super) metadata: Metadata,
-    /// Nobody has said so: these are the places where servers of 2025 may have a login.
+    /// Nothing was discovered. These are the default endpoints of protocol revision 2025-03-26.
     pub(super) is_guess: bool,
-    /// Whom the tokens are for, as the server calls itself.
+    /// The resource identifier that tokens are requested for.
     pub(super) resource: String,
-    /// The rights that the server wants for a start.
+    /// The scopes for a first login.
     pub(super) scopes: Vec<String>,
 }
 
-/// What a login server says about itself.
+/// Authorization server metadata.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(super) struct Metadata {
     pub(super) issuer: Option<String>,
@@ -52,19 +52,19 @@ pub(super) struct Metadata {
     pub(super) authorization_response_iss_parameter_supported: Value,
 }
 
-/// A server's own description.
+/// Protected resource metadata.
 #[derive(Debug, Clone, Deserialize)]
 struct Resource {
     resource: Option<String>,
-    /// As drafts had it.
+    /// From drafts of RFC 9728.
     authorization_server: Option<String>,
     authorization_servers: Option<Vec<String>>,
     scopes_supported: Option<Vec<String>>,
 }
 
-/// Why it cannot be found out.
+/// Why discovery failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Undiscovered {
+pub(super) enum DiscoveryError {
     #[error("`{expected}` says that it is `{received}`")]
     WrongIssuer { expected: String, received: String },
     #[error("`{expected}` does not say who it is")]
@@ -81,29 +81,29 @@ pub(super) enum Undiscovered {
     NoIssuerAnswers { url: Url, issuers: String },
 }
 
-/// Where a description was looked for.
+/// How the URL of resource metadata was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// The server itself has named the place.
+    /// Named by a challenge of the upstream.
     Named,
-    /// One that servers have by convention. What is there may be something else.
-    Guessed,
+    /// A well-known path, which may hold something else.
+    WellKnown,
 }
 
 struct Discovery<'d> {
     http: &'d Http,
     upstream: &'d Url,
-    /// The rights that the server's first challenge wants.
+    /// The scopes of the first challenge.
     challenged: Option<Vec<String>>,
     described: Option<Resource>,
 }
 
-/// `challenge` is what the server has said to a stranger, if it said something.
+/// `challenge` is the `WWW-Authenticate` header of an unauthenticated request, if there was one.
 pub(super) async fn discover(
     http: &Http,
     upstream: &Url,
     challenge: Option<&str>,
-) -> Result<Found, Undiscovered> {
+) -> Result<Discovered, DiscoveryError> {
     let challenge = challenge.map(Challenge::read);
     let challenged = challenge.as_ref().map(Challenge::scopes);
     let mut discovery = Discovery { http, upstream, challenged, described: None };
@@ -132,22 +132,21 @@ pub(super) async fn discover(
         registration_endpoint: Some(endpoint("register")),
         ..Metadata::default()
     };
-    Ok(Found { is_guess: true, ..discovery.found(metadata) })
+    Ok(Discovered { is_guess: true, ..discovery.found(metadata) })
 }
 
 impl Discovery<'_> {
-    fn found(self, metadata: Metadata) -> Found {
+    fn found(self, metadata: Metadata) -> Discovered {
         let described = self.described.as_ref();
         let resource = described.and_then(|resource| resource.resource.clone());
         let resource = resource.unwrap_or_else(|| self.upstream.to_string());
         let challenged = self.challenged.filter(|scopes| !scopes.is_empty());
         let described = described.and_then(|resource| resource.scopes_supported.clone());
         let scopes = challenged.or(described).unwrap_or_default();
-        Found { metadata, is_guess: false, resource, scopes }
+        Discovered { metadata, is_guess: false, resource, scopes }
     }
 
-    /// Where a challenge says that the server is described. Not in a network that the server itself is not in, and not
-    /// where others could listen if they cannot at the server.
+    /// The URL of the resource metadata in a challenge. Cross-origin URLs must be within reach and not downgrade to HTTP.
     async fn pointer(&self, challenge: &Challenge) -> Option<Url> {
         for pointer in challenge.resource_metadata() {
             let url = Url::parse(pointer.trim()).or_else(|_| self.upstream.join(pointer.trim()));
@@ -161,8 +160,8 @@ impl Discovery<'_> {
         None
     }
 
-    /// Asks the server itself for its description, and then looks in all places by convention.
-    async fn find_description(&mut self) -> Result<Option<(Url, Resource)>, Undiscovered> {
+    /// Looks for resource metadata: by a challenge of the upstream, then at well-known paths.
+    async fn find_description(&mut self) -> Result<Option<(Url, Resource)>, DiscoveryError> {
         let mut asked = HashSet::new();
         let response = self.get(self.upstream).await?;
         let challenge = challenge_of(&response);
@@ -183,13 +182,13 @@ impl Discovery<'_> {
             }
             let response = self.get(&url).await?;
             if response.status() == StatusCode::OK {
-                if let Some(resource) = self.read(&url, response.body(), Source::Guessed)? {
+                if let Some(resource) = self.read(&url, response.body(), Source::WellKnown)? {
                     return Ok(Some((url, resource)));
                 }
             } else if let Some(challenge) = challenge_of(&response)
                 && let Some(pointer) = self.pointer(&challenge).await
                 && asked.insert(pointer.clone())
-                && let Some(resource) = self.describe(&pointer, Source::Guessed).await?
+                && let Some(resource) = self.describe(&pointer, Source::WellKnown).await?
             {
                 return Ok(Some((pointer, resource)));
             }
@@ -197,7 +196,11 @@ impl Discovery<'_> {
         Ok(None)
     }
 
-    async fn describe(&self, url: &Url, source: Source) -> Result<Option<Resource>, Undiscovered> {
+    async fn describe(
+        &self,
+        url: &Url,
+        source: Source,
+    ) -> Result<Option<Resource>, DiscoveryError> {
         let response = self.get(url).await?;
         match response.status() {
             StatusCode::OK => self.read(url, response.body(), source),
@@ -205,13 +208,13 @@ impl Discovery<'_> {
         }
     }
 
-    /// None if it is not a description of this server. One that the server has named must be.
+    /// None if the document is not the metadata of this resource. An error if the upstream named it.
     fn read(
         &self,
         url: &Url,
         body: &[u8],
         source: Source,
-    ) -> Result<Option<Resource>, Undiscovered> {
+    ) -> Result<Option<Resource>, DiscoveryError> {
         let Ok(resource) = serde_json::from_slice::<Resource>(body) else { return Ok(None) };
         let why = match resource.resource.as_deref().map(Url::parse) {
             Some(Ok(own)) if own.fragment().is_none() && is_about(self.upstream, &own) => {
@@ -222,18 +225,18 @@ impl Discovery<'_> {
             None => "does not say what it is about".to_owned(),
         };
         match source {
-            Source::Named => Err(Undiscovered::WrongResource { url: url.clone(), why }),
-            Source::Guessed => Ok(None),
+            Source::Named => Err(DiscoveryError::WrongResource { url: url.clone(), why }),
+            Source::WellKnown => Ok(None),
         }
     }
 
-    /// The first login server that a description names and that describes itself. None if it names none: one that names
-    /// some means these, and nobody else is asked.
+    /// Metadata of the first authorization server that has any. None if the document names no authorization server; an error
+    /// if none of those that it names has metadata.
     async fn issuer_of(
         &mut self,
         url: &Url,
         resource: Resource,
-    ) -> Result<Option<Metadata>, Undiscovered> {
+    ) -> Result<Option<Metadata>, DiscoveryError> {
         let named = resource.authorization_server.iter();
         let named = named.chain(resource.authorization_servers.iter().flatten());
         let mut issuers: Vec<String> = Vec::new();
@@ -260,14 +263,14 @@ impl Discovery<'_> {
             return Ok(None);
         }
         let (url, issuers) = (url.clone(), issuers.join(", "));
-        Err(Undiscovered::NoIssuerAnswers { url, issuers })
+        Err(DiscoveryError::NoIssuerAnswers { url, issuers })
     }
 
     async fn issuer(
         &self,
         url: &Url,
         expected: Option<&str>,
-    ) -> Result<Option<Metadata>, Undiscovered> {
+    ) -> Result<Option<Metadata>, DiscoveryError> {
         for path in well_known_issuers(url.path()) {
             if let Some(metadata) = self.metadata(&at(url, &path), expected).await? {
                 return Ok(Some(metadata));
@@ -276,12 +279,12 @@ impl Discovery<'_> {
         Ok(None)
     }
 
-    /// None if there is no such document. One that is must say that it is of who was asked.
+    /// None if there is no such document. Its issuer must match.
     async fn metadata(
         &self,
         url: &Url,
         expected: Option<&str>,
-    ) -> Result<Option<Metadata>, Undiscovered> {
+    ) -> Result<Option<Metadata>, DiscoveryError> {
         let response = self.get(url).await?;
         let metadata = match response.status() {
             StatusCode::OK => parse::<Metadata>(response.body()),
@@ -294,18 +297,18 @@ impl Discovery<'_> {
         match &metadata.issuer {
             Some(received) if is_same_issuer(received, &expected) => Ok(Some(metadata)),
             Some(received) => {
-                Err(Undiscovered::WrongIssuer { expected, received: received.clone() })
+                Err(DiscoveryError::WrongIssuer { expected, received: received.clone() })
             }
-            None => Err(Undiscovered::NoIssuer { expected }),
+            None => Err(DiscoveryError::NoIssuer { expected }),
         }
     }
 
-    /// Follows redirections within the same server.
-    async fn get(&self, url: &Url) -> Result<Response, Undiscovered> {
+    /// Follows redirects within the same origin.
+    async fn get(&self, url: &Url) -> Result<Response, DiscoveryError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTIONS_MAX {
-            let failed = |error| Undiscovered::Unanswered { url: url.clone(), error };
-            let request = look(&url).map_err(failed)?;
+            let failed = |error| DiscoveryError::Unanswered { url: url.clone(), error };
+            let request = metadata_request(&url).map_err(failed)?;
             let response = self.http.send(request).await.map_err(failed)?;
             let status = response.status();
             let is_passing = matches!(
@@ -313,18 +316,18 @@ impl Discovery<'_> {
                 StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
             );
             if status.is_server_error() || is_passing {
-                return Err(Undiscovered::Failing { url, status });
+                return Err(DiscoveryError::Failing { url, status });
             }
             let to = response.headers().get(LOCATION).filter(|_| status.is_redirection());
             let Some(to) = to else { return Ok(response) };
             let to = String::from_utf8_lossy(to.as_bytes()).into_owned();
             match url.join(&to) {
                 Ok(next) if next.origin() == url.origin() => url = next,
-                _ => return Err(Undiscovered::LeadsAway { url, to }),
+                _ => return Err(DiscoveryError::LeadsAway { url, to }),
             }
         }
         let to = "too many redirections".to_owned();
-        Err(Undiscovered::LeadsAway { url, to })
+        Err(DiscoveryError::LeadsAway { url, to })
     }
 }
 
@@ -332,7 +335,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     serde_json::from_slice(body).ok()
 }
 
-/// The first challenge of a refusal that points to a description, or else the first that wants rights.
+/// The first challenge of a 401 response with a metadata URL, or else the first with scopes.
 fn challenge_of(response: &Response) -> Option<Challenge> {
     if response.status() != StatusCode::UNAUTHORIZED {
         return None;
@@ -347,7 +350,7 @@ fn challenge_of(response: &Response) -> Option<Challenge> {
     challenges.into_iter().nth(at)
 }
 
-/// An address of the same server.
+/// A URL with the same origin.
 fn at(url: &Url, path: &str) -> Url {
     let mut url = url.clone();
     url.set_query(None);
@@ -356,7 +359,7 @@ fn at(url: &Url, path: &str) -> Url {
     url
 }
 
-/// Where a server with this path is described: the standard's place, one that some have, and the whole host's.
+/// Paths of resource metadata: the path of RFC 9728, a common variant, and the root.
 fn well_known_resources(path: &str) -> Vec<String> {
     match path.trim_matches('/') {
         "" => vec![format!("/{RESOURCE}")],
@@ -368,7 +371,7 @@ fn well_known_resources(path: &str) -> Vec<String> {
     }
 }
 
-/// The same for a login server.
+/// Paths of authorization server metadata.
 fn well_known_issuers(path: &str) -> Vec<String> {
     match path.trim_matches('/') {
         "" => vec![format!("/{OAUTH}"), format!("/{OPENID}")],
@@ -381,7 +384,7 @@ fn well_known_issuers(path: &str) -> Vec<String> {
     }
 }
 
-/// Whose description stands at a place, if it is one by convention.
+/// The issuer whose metadata belongs at a well-known URL.
 fn issuer_by(url: &Url) -> Option<String> {
     let path = url.path().strip_prefix('/')?;
     let own = [OAUTH, OPENID].into_iter().find_map(|known| path.strip_prefix(known));
@@ -392,7 +395,7 @@ fn issuer_by(url: &Url) -> Option<String> {
     Some(at(url, own).to_string())
 }
 
-/// Letter by letter, but for the slash after a host.
+/// Exact comparison, except for a slash after the host.
 fn is_same_issuer(received: &str, expected: &str) -> bool {
     let is_host = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");
     let bare = |issuer: &str| match issuer.strip_suffix('/') {
@@ -402,7 +405,7 @@ fn is_same_issuer(received: &str, expected: &str) -> bool {
     bare(received) == bare(expected)
 }
 
-/// Whether a description of `own` is one of the upstream too: its address, or what that stands below.
+/// Whether a resource identifier covers the upstream: the same URL, or a parent path.
 fn is_about(upstream: &Url, own: &Url) -> bool {
     if upstream.origin() != own.origin() {
         return false;
@@ -422,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_looked_for_where_standards_have_them() {
+    fn well_known_paths_follow_the_standards() {
         let all = |paths: Vec<String>| paths.join(" ");
         assert_eq!(all(well_known_resources("/")), "/.well-known/oauth-protected-resource");
         assert_eq!(
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn document_is_believed_about_whom_it_is_from() {
+    fn documents_must_match_their_origin() {
         for (place, issuer) in [
             (
                 "https://a.example/.well-known/oauth-authorization-server",

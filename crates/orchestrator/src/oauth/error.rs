@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use registry::Masks;
 
-use super::discover::Undiscovered;
+use super::discover::DiscoveryError;
 use super::keep::Unkept;
 
 /// Each message says what happened and what to try; whoever must tell cases apart looks at the variant.
@@ -81,7 +81,7 @@ pub enum Error {
 
 impl Error {
     /// Nothing in `masks` is repeated.
-    pub(super) fn of_discovery(error: &Undiscovered, server: &str, masks: &Masks) -> Self {
+    pub(super) fn of_discovery(error: &DiscoveryError, server: &str, masks: &Masks) -> Self {
         let why = masks.hide(&error.to_string()).into_owned();
         Self::Discovery { server: server.to_owned(), why }
     }

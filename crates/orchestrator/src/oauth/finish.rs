@@ -63,7 +63,7 @@ impl Begun {
         let tokens = request.request_async(&send).await.map_err(|error| match error {
             RequestTokenError::ServerResponse(response) => failed(&response.to_string()),
             RequestTokenError::Request(error) => failed(&error.to_string()),
-            // The text may be a token.
+            // The body may contain a token.
             RequestTokenError::Parse(..) => failed("its answer cannot be read"),
             RequestTokenError::Other(why) => failed(&why),
         })?;
@@ -86,7 +86,7 @@ impl Begun {
     }
 }
 
-/// Whether an answer comes from who was asked (RFC 9207): otherwise its code may be another login's.
+/// Checks the issuer of the callback (RFC 9207), so that a code of another server is not exchanged.
 fn check_issuer(
     expected: Option<&str>,
     received: Option<&str>,
@@ -101,7 +101,7 @@ fn check_issuer(
         (Some(expected), None) if must_name_issuer => {
             Err(Error::NoIssuer { expected: expected.to_owned() })
         }
-        // Older login servers say nothing.
+        // Older servers do not name themselves.
         (_, None) if !must_name_issuer => Ok(()),
         (None, _) | (_, None) => {
             let why = "it cannot be told whether the answer to the login comes from who was asked";

@@ -8,7 +8,7 @@ use mcp::Revision;
 use reqwest::Url;
 
 use super::reach::Reach;
-use crate::upstream::web::{Client, has_type};
+use crate::upstream::http::{Client, has_type};
 
 /// How long a server may take for one answer.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(20);
@@ -71,14 +71,14 @@ impl Http {
         execute(&self.staying(&url)?, request).await
     }
 
-    /// One that is redirected within the same server.
-    pub(super) async fn send_on(&self, request: Request) -> Result<Response, HttpError> {
+    /// Sends a request and follows redirects within the same server.
+    pub(super) async fn send_following(&self, request: Request) -> Result<Response, HttpError> {
         let url = request.uri().to_string();
         self.check_reach(&url).await?;
         execute(&self.following(&url)?, request).await
     }
 
-    /// Whether an upstream may send us there.
+    /// Whether the reach policy allows a request to this URL.
     pub(super) async fn may_ask(&self, url: &Url) -> bool {
         let is_http = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
         is_http && self.check_reach(url.as_str()).await.is_ok()
@@ -92,8 +92,8 @@ impl Http {
     }
 }
 
-/// A look at an address.
-pub(super) fn look(url: &Url) -> Result<Request, HttpError> {
+/// A GET request for metadata.
+pub(super) fn metadata_request(url: &Url) -> Result<Request, HttpError> {
     let request = http::Request::get(url.as_str());
     let request = request.header("mcp-protocol-version", Revision::V2025_11_25.name());
     request.body(Vec::new()).map_err(|error| HttpError::NoClient(error.to_string()))
@@ -126,5 +126,5 @@ async fn execute(client: &reqwest::Client, request: Request) -> Result<Response,
 
 /// Without the address, in which there may be secrets.
 fn broken(error: reqwest::Error) -> HttpError {
-    HttpError::Broken(crate::upstream::web::told(&error.without_url()))
+    HttpError::Broken(crate::upstream::http::format_error_chain(&error.without_url()))
 }

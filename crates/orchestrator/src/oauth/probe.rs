@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::error::Error;
 use super::http::{ANSWER_LIMIT, Http};
-use crate::upstream::web::{challenge, told};
+use crate::upstream::http::{challenge, format_error_chain};
 
 /// What it says to a stranger.
 pub(super) enum Heard {
@@ -40,7 +40,8 @@ pub(super) async fn probe(http: &Http, server: &str, connect: &Connect) -> Resul
         .header(ACCEPT, "application/json, text/event-stream")
         .header(CONTENT_TYPE, "application/json")
         .body(body.to_string());
-    let response = request.send().await.map_err(|error| failed(told(&error.without_url())))?;
+    let response =
+        request.send().await.map_err(|error| failed(format_error_chain(&error.without_url())))?;
     match response.status() {
         StatusCode::UNAUTHORIZED => Ok(Heard::Asked(challenge(&response))),
         _ => Ok(Heard::Nothing),

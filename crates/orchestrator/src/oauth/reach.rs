@@ -14,8 +14,9 @@ const LOOKUP_LIMIT: Duration = Duration::from_secs(5);
 const PROXIES: &[&str] =
     &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Names under which clouds have their secrets.
-const NOWHERE: &[&str] = &["metadata", "metadata.google.internal", "metadata.azure.internal"];
+/// Host names of cloud metadata services.
+const METADATA_HOSTS: &[&str] =
+    &["metadata", "metadata.google.internal", "metadata.azure.internal"];
 
 /// How far an address is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +43,7 @@ impl Reach {
 
     /// Whether all that its name stands for may be asked. What has no address is asked, and found not to be there.
     pub(super) async fn allows(self, url: &str) -> bool {
-        if NOWHERE.contains(&host(url).as_str()) {
+        if METADATA_HOSTS.contains(&host(url).as_str()) {
             return false;
         }
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -61,7 +62,7 @@ impl Reach {
     }
 }
 
-/// Whether it is clear without a lookup where a name leads.
+/// Whether the address is known without DNS.
 fn is_known_here(url: &str) -> bool {
     let host = host(url);
     host.starts_with('[')
@@ -70,7 +71,7 @@ fn is_known_here(url: &str) -> bool {
         || host.ends_with(".localhost")
 }
 
-/// In small letters, without the dot at its end.
+/// The host in lower case, without a trailing dot.
 fn host(url: &str) -> String {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -99,7 +100,7 @@ fn place(address: IpAddr) -> Place {
     }
 }
 
-/// The address of the old kind that one of the new kind stands for: as it is, translated (NAT64), or tunneled (6to4).
+/// The IPv4 address inside an IPv6 address: mapped, translated (NAT64) or tunneled (6to4).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, .., y, z] = address.segments();
     let of = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));

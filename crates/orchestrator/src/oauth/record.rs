@@ -85,8 +85,8 @@ pub(super) enum Shows {
     InBody,
 }
 
-/// Who asks a login server for tokens.
-pub(super) type Client =
+/// An OAuth client with a token endpoint.
+pub(super) type TokenClient =
     BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
 /// An upstream at its address.
@@ -178,8 +178,8 @@ impl Login {
         }
     }
 
-    /// As whom tokens are asked for.
-    pub(super) fn client(&self, secret: Option<String>) -> Result<Client, ParseError> {
+    /// The client that requests tokens for this login.
+    pub(super) fn client(&self, secret: Option<String>) -> Result<TokenClient, ParseError> {
         let endpoint = TokenUrl::new(self.token_endpoint.clone())?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()));
         let mut client = client.set_token_uri(endpoint);

@@ -1,7 +1,7 @@
 //! What upstreams tell without being asked.
 
 /// The lists that a server has.
-pub use mcp::client::Listed as Kind;
+pub use mcp::client::ListKind as Kind;
 
 /// Something happened at an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]

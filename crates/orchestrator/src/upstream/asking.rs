@@ -8,11 +8,11 @@ use mcp::client::{InputRequest, InputRequired, Request};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::call_context::CallContext;
 use super::connection::Connection;
-use super::course::Course;
 use super::failure::Failure;
-use super::in_flight::Outcome;
 use super::info::Era;
+use super::router::Outcome;
 use super::whom::{CANNOT_ASK, Whom};
 use crate::call::{Answer, Form, Wanted};
 
@@ -35,7 +35,7 @@ struct Params {
 /// Asks the person behind a call, and words the answer as the protocol wants it.
 pub(crate) async fn elicit(server: &str, params: Value, whom: &Whom) -> Value {
     let (by, beside) = match whom {
-        Whom::Caller { by, beside } => (by.course(), beside),
+        Whom::Caller { by, beside } => (by.context(), beside),
         Whom::Nobody { why, concerned } => return not_asked(server, why, concerned),
     };
     let all = || std::iter::once(by).chain(beside);
@@ -51,7 +51,7 @@ pub(crate) async fn elicit(server: &str, params: Value, whom: &Whom) -> Value {
     let form = Form { server: server.to_owned(), message: params.message, wanted };
     let is_visit = matches!(form.wanted, Wanted::Visit { .. });
     // Whichever of them it belongs to waits for the person.
-    let _waiting: Vec<_> = all().map(|course| course.deadline.question()).collect();
+    let _waiting: Vec<_> = all().map(|context| context.deadline.question()).collect();
     match asker.ask(form).await {
         // Nothing was filled in.
         Answer::Accepted(_) if is_visit => json!({"action": "accept"}),
@@ -67,11 +67,11 @@ pub(crate) async fn elicit(server: &str, params: Value, whom: &Whom) -> Value {
 fn not_asked<'c>(
     server: &str,
     why: &str,
-    concerned: impl IntoIterator<Item = &'c Arc<Course>>,
+    concerned: impl IntoIterator<Item = &'c Arc<CallContext>>,
 ) -> Value {
     tracing::warn!(server, "a question is not passed on: {why}");
-    for course in concerned {
-        course.remark(format!("the server asked for input, which was not passed on: {why}"));
+    for context in concerned {
+        context.add_warning(format!("the server asked for input, which was not passed on: {why}"));
     }
     json!({"action": "cancel"})
 }
@@ -80,18 +80,18 @@ fn not_asked<'c>(
 pub(super) async fn ask(
     connection: &Arc<Connection>,
     request: impl Fn() -> Request,
-    course: &Arc<Course>,
+    context: &Arc<CallContext>,
 ) -> Outcome {
     let mut asked = request();
     for _ in 0..ROUNDS_MAX {
-        let raw = connection.ask(asked, course).await?;
+        let raw = connection.request(asked, context).await?;
         if connection.info().era == Era::Legacy {
             return Ok(raw);
         }
         let required = InputRequired::read(&raw).map_err(|why| Failure::Protocol { why })?;
         let Some(InputRequired { requests, state }) = required else { return Ok(raw) };
-        course.deadline.extend();
-        let answers = answers(requests, connection.server(), course).await?;
+        context.deadline.extend();
+        let answers = answers(requests, connection.server(), context).await?;
         asked = request().with_answers(answers, state);
     }
     Err(Failure::Unanswered { why: "it does not stop asking".to_owned() })
@@ -101,16 +101,16 @@ pub(super) async fn ask(
 async fn answers(
     requests: BTreeMap<String, InputRequest>,
     server: &str,
-    course: &Arc<Course>,
+    context: &Arc<CallContext>,
 ) -> Result<Map<String, Value>, Failure> {
     let mut answers = Map::new();
     for (name, InputRequest { method, params }) in requests {
         let answer = match method.as_str() {
-            "elicitation/create" if course.asker.is_none() => {
+            "elicitation/create" if context.asker.is_none() => {
                 let why = "this client cannot ask its user; make the call from one that can";
                 return Err(Failure::Unanswered { why: why.to_owned() });
             }
-            "elicitation/create" => elicit(server, params, &Whom::just(course)).await,
+            "elicitation/create" => elicit(server, params, &Whom::just(context)).await,
             "roots/list" => json!({"roots": []}),
             _ => {
                 let why = format!("it wants `{method}`, which is not offered");
@@ -128,16 +128,16 @@ pub(crate) async fn confirm(
     tool: &str,
     message: String,
     arguments: &Map<String, Value>,
-    course: &Course,
+    context: &CallContext,
 ) -> Option<bool> {
-    let asker = course.asker.as_ref()?;
+    let asker = context.asker.as_ref()?;
     let wanted = Wanted::Confirmation { tool: tool.to_owned(), arguments: arguments.clone() };
     let form = Form { server: server.to_owned(), message, wanted };
-    let _question = course.deadline.question();
+    let _question = context.deadline.question();
     let answer = tokio::select! {
         answer = asker.ask(form) => answer,
-        () = course.cancelled.cancelled() => Answer::Cancelled,
-        () = course.deadline.passed() => Answer::Cancelled,
+        () = context.cancelled.cancelled() => Answer::Cancelled,
+        () = context.deadline.passed() => Answer::Cancelled,
     };
     Some(matches!(answer, Answer::Accepted(_)))
 }

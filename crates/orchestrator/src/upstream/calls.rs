@@ -10,14 +10,14 @@ use tool_schema::arguments::{NoSuchTool, Unchecked, Verdict};
 use tool_schema::tool::Tool;
 
 use super::asking;
+use super::call_context::CallContext;
 use super::connection::Connection;
-use super::course::Course;
 use super::failure::{Failure, Repeat};
 use super::list::{CollectTools, ToolList};
 use super::result::Outline;
 use super::shelf::Freshness;
 use super::tries::Tries;
-use super::{Upstream, course_of, result};
+use super::{Upstream, context_of, result};
 use crate::breaker::What;
 use crate::call::{Call, CallResult, Party};
 use crate::error::Error;
@@ -30,7 +30,7 @@ impl Upstream {
             let terms = self.terms();
             (call.timeout.unwrap_or_else(|| terms.entry.timeout()), terms.policy.clone())
         };
-        let course = course_of(&mut call, patience, self.shared.total_limit);
+        let context = context_of(&mut call, patience, self.shared.total_limit);
         let limit = call.result_limit.unwrap_or(self.shared.result_limit);
         // What is not there for us is not even looked for.
         policy.offers(&call.tool).map_err(Error::Denied)?;
@@ -38,7 +38,7 @@ impl Upstream {
         let list = match self.tools.get(Freshness::ForACall) {
             Some(list) => list,
             None => {
-                match self.fetch::<CollectTools>(&self.tools, Freshness::ForACall, &course).await {
+                match self.fetch::<CollectTools>(&self.tools, Freshness::ForACall, &context).await {
                     Ok(list) => list.ok_or_else(|| self.not_offered(Kind::Tools))?,
                     Err(failure) => {
                         entered.came_to(&Err::<(), _>(failure.clone()));
@@ -52,7 +52,7 @@ impl Upstream {
             let (server, tool) = (self.id.to_string(), tool.name.clone());
             return Err(Error::TaskOnly { server, tool });
         }
-        let arguments = self.checked(tool, call.arguments, &course).await?;
+        let arguments = self.checked(tool, call.arguments, &context).await?;
         self.gate.may_call()?;
         match policy.decide(&tool.name, &tool.annotations, call.asked_by) {
             Decision::Allowed => {}
@@ -60,15 +60,15 @@ impl Upstream {
             Decision::Confirm(confirmation) => {
                 // Nobody else waits for what a person thinks about.
                 drop(entered);
-                self.confirmed(confirmation, &arguments, &course).await?;
+                self.confirmed(confirmation, &arguments, &context).await?;
                 entered = self.gate.enter(What::Calling)?;
             }
         }
         self.gate.count_call()?;
-        let outcome = self.carry_out(tool, arguments, &course).await;
+        let outcome = self.carry_out(tool, arguments, &context).await;
         entered.came_to(&outcome);
         let raw = outcome.map_err(|failure| failure.into_error(&self.id))?;
-        self.finish(tool, raw, limit, &course).await
+        self.finish(tool, raw, limit, &context).await
     }
 
     fn no_tool(&self, name: &str, list: &Arc<ToolList>) -> Error {
@@ -81,10 +81,10 @@ impl Upstream {
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
-        course: &Course,
+        context: &CallContext,
     ) -> Result<Map<String, Value>, Error> {
         let arguments = Value::Object(arguments);
-        let checked = self.shared.checks.check(&tool.input_schema, arguments, course).await;
+        let checked = self.shared.checks.check(&tool.input_schema, arguments, context).await;
         let (verdict, arguments) = checked.map_err(|failure| failure.into_error(&self.id))?;
         match verdict {
             Verdict::Fits => {}
@@ -112,11 +112,11 @@ impl Upstream {
         &self,
         confirmation: Confirmation,
         arguments: &Map<String, Value>,
-        course: &Course,
+        context: &CallContext,
     ) -> Result<(), Error> {
         let message = format!("{confirmation}. May it be called?");
         let tool = &confirmation.tool;
-        match asking::confirm(&self.id, tool, message, arguments, course).await {
+        match asking::confirm(&self.id, tool, message, arguments, context).await {
             Some(true) => Ok(()),
             Some(false) => {
                 Err(Error::NotConfirmed { server: self.id.to_string(), tool: tool.clone() })
@@ -130,19 +130,19 @@ impl Upstream {
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
-        course: &Arc<Course>,
+        context: &Arc<CallContext>,
     ) -> Result<Box<RawValue>, Failure> {
         let repeat =
             if tool.annotations.may_run_twice() { Repeat::Harmless } else { Repeat::Never };
         let mut tries = Tries::new(repeat);
         loop {
             let attempt = async {
-                let connection = self.link.connection(course).await?;
-                self.ask(&connection, tool, &arguments, course).await
+                let connection = self.link.connection(context).await?;
+                self.ask(&connection, tool, &arguments, context).await
             };
             match attempt.await {
                 Ok(result) => return Ok(result),
-                Err(failure) => tries.again(failure, course).await?,
+                Err(failure) => tries.again(failure, context).await?,
             }
         }
     }
@@ -153,14 +153,15 @@ impl Upstream {
         connection: &Arc<Connection>,
         tool: &Tool,
         arguments: &Map<String, Value>,
-        course: &Arc<Course>,
+        context: &Arc<CallContext>,
     ) -> Result<Box<RawValue>, Failure> {
         // Few tools want arguments as headers too, which only what goes over HTTP has.
-        let schema = Some(&tool.input_schema)
-            .filter(|schema| connection.has_headers() && schema.text().contains("x-mcp-header"));
+        let schema = Some(&tool.input_schema).filter(|schema| {
+            connection.mirrors_arguments() && schema.text().contains("x-mcp-header")
+        });
         let schema = schema.and_then(|schema| schema.value().ok());
         let request = || Request::call_tool(&tool.name, arguments, schema.as_ref());
-        asking::ask(connection, request, course).await
+        asking::ask(connection, request, context).await
     }
 
     /// Looks at what came, and cuts it where it is too large.
@@ -169,7 +170,7 @@ impl Upstream {
         tool: &Tool,
         raw: Box<RawValue>,
         limit: usize,
-        course: &Course,
+        context: &CallContext,
     ) -> Result<CallResult, Error> {
         if !raw.get().starts_with('{') {
             let why = "its result is no object".to_owned();
@@ -177,9 +178,9 @@ impl Upstream {
         }
         let outline = Outline::of(&raw);
         let is_error = outline.is_error();
-        let mut warnings = outline.broken_promises(&self.shared.checks, tool, course).await;
-        warnings.extend(course.remarks());
-        let took = course.deadline.elapsed();
+        let mut warnings = outline.broken_promises(&self.shared.checks, tool, context).await;
+        warnings.extend(context.take_warnings());
+        let took = context.deadline.elapsed();
         if raw.get().len() <= limit {
             let value = result::read(&raw).map_err(|failure| failure.into_error(&self.id))?;
             return Ok(CallResult {
@@ -191,15 +192,15 @@ impl Upstream {
                 took,
             });
         }
-        let kept = self.keep(&raw, course).await;
+        let kept = self.keep(&raw, context).await;
         let word = cut_word(raw.get().len(), kept.as_ref());
         let short = result::cut(&raw, limit, &word);
         warnings.push(word);
         Ok(CallResult { raw: short, sent: None, is_error, warnings, kept, took })
     }
 
-    async fn keep(&self, raw: &RawValue, course: &Course) -> Option<Kept> {
-        let party = course.party.clone().unwrap_or_else(Party::alone);
+    async fn keep(&self, raw: &RawValue, context: &CallContext) -> Option<Kept> {
+        let party = context.party.clone().unwrap_or_else(Party::alone);
         match self.shared.store.keep(raw.get().to_owned(), party).await {
             Ok(kept) => kept,
             Err(error) => {

@@ -1,4 +1,5 @@
-//! The way to one server and back: requests go out over a wire and wait for their responses, from the handshake on.
+//! The request channel of one connection: performs the handshake, sends requests over the transport and awaits their
+//! responses.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp::client::{
-    ErrorObject, Filter, Handshake, HandshakeError, Request, RequestId, ServerInfo, Step, Us,
-    cancelled, initialized, version_header,
+    ClientInfo, ErrorObject, Filter, Handshake, HandshakeError, HandshakeStep, Request, RequestId,
+    ServerInfo, cancelled, initialized, version_header,
 };
 use mcp::{Era, Revision};
 use tokio::process::ChildStdin;
@@ -16,42 +17,42 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::call_context::CallContext;
 use super::connection::late;
-use super::course::Course;
 use super::deadline::Deadline;
 use super::failure::{Failure, incident};
-use super::in_flight::{Begun, InFlight, Outcome, Sent};
-use super::lines::Lines;
-use super::web::{Exchanged, Posted, Web};
+use super::http::{HttpTransport, PostOutcome, PostedRequest};
+use super::router::{MessageRouter, Outcome, RegisteredRequest, SentFlag};
+use super::stdio::StdioWriter;
 use crate::lock;
 
-/// Who we are.
-pub(super) const US: Us = Us { name: "workflowlookup", version: env!("CARGO_PKG_VERSION") };
-/// After this a server that does not answer `server/discover` is spoken to in the old way: a child, and one over HTTP.
-const DISCOVERY_PATIENCE: Duration = Duration::from_secs(3);
-const WEB_DISCOVERY_PATIENCE: Duration = Duration::from_secs(10);
-/// How long telling the server about a call that was given up may take.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the reason of a break may take to be known.
-const REASON: Duration = Duration::from_secs(3);
-/// How long a new handshake may take, after the server has forgotten its session.
-const RENEWAL: Duration = Duration::from_secs(5);
-/// For what ends with its connection.
+const CLIENT: ClientInfo =
+    ClientInfo { name: "workflowlookup", version: env!("CARGO_PKG_VERSION") };
+/// How long an unknown server may take to respond to `server/discover` before `initialize` is tried.
+const STDIO_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
+const HTTP_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long sending `notifications/cancelled` may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for the exit status of a process after its pipe broke.
+const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a new handshake may take after the server lost its session.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The deadline of a subscription, which ends with its connection.
 const FOREVER: Duration = Duration::MAX;
 
 pub(super) struct Channel {
+    /// The number of the connection.
     pub(super) serial: u64,
-    pub(super) in_flight: Arc<InFlight>,
-    pub(super) wire: Wire,
+    pub(super) router: Arc<MessageRouter>,
+    pub(super) transport: Transport,
     pub(super) runtime: Handle,
-    /// As of the last handshake.
+    /// Negotiated by the last handshake.
     pub(super) revision: Mutex<Option<Revision>>,
 }
 
-/// What carries messages.
-pub(super) enum Wire {
-    Child(Lines<ChildStdin>),
-    Web(Web),
+pub(super) enum Transport {
+    Stdio(StdioWriter<ChildStdin>),
+    Http(HttpTransport),
 }
 
 impl Channel {
@@ -59,34 +60,37 @@ impl Channel {
         *lock(&self.revision)
     }
 
-    /// Whether there is a process, whose end says more than any error on the way.
+    /// Whether the server is a child process. Its exit status explains a broken connection best.
     pub(super) fn has_process(&self) -> bool {
-        matches!(self.wire, Wire::Child(_))
+        matches!(self.transport, Transport::Stdio(_))
     }
 
-    /// Asks, and waits as long as the course allows.
-    pub(super) async fn ask(self: &Arc<Self>, request: Request, course: &Arc<Course>) -> Outcome {
-        let begun = self.in_flight.begin(course)?;
-        Asked::new(self, request, begun).outcome(course).await
+    /// Sends a request and awaits the response. Dropping the future cancels the request.
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        request: Request,
+        context: &Arc<CallContext>,
+    ) -> Outcome {
+        let registered = self.router.register(context)?;
+        InFlightRequest::new(self, request, registered).response(context).await
     }
 
-    /// Asks for notifications, until what is returned is dropped or the server ends it. `patience` is for the server's
-    /// agreement.
+    /// Opens a subscription and waits for the server to acknowledge it.
     pub(super) async fn listen(
         self: &Arc<Self>,
         filter: &Filter,
-        patience: Duration,
+        limit: Duration,
     ) -> Result<Subscription, Failure> {
-        let course = Course::quiet(Deadline::new(FOREVER, FOREVER));
-        let (begun, acknowledged) = self.in_flight.subscribe(&course)?;
-        let mut asked = Asked::new(self, filter.request(), begun);
-        let asking = self.runtime.spawn(async move { asked.outcome(&course).await });
+        let context = CallContext::background(Deadline::new(FOREVER, FOREVER));
+        let (registered, acknowledged) = self.router.register_subscription(&context)?;
+        let mut in_flight = InFlightRequest::new(self, filter.request(), registered);
+        let response = self.runtime.spawn(async move { in_flight.response(&context).await });
         let mut subscription = Subscription {
             acknowledged: Filter::default(),
-            asking: AbortOnDropHandle::new(asking),
+            response: AbortOnDropHandle::new(response),
         };
-        match timeout(patience, subscription.begin(acknowledged, filter)).await {
-            Ok(begun) => begun.map(|()| subscription),
+        match timeout(limit, subscription.acknowledge(acknowledged, filter)).await {
+            Ok(acknowledged) => acknowledged.map(|()| subscription),
             Err(_) => {
                 let why = "it does not agree to `subscriptions/listen`".to_owned();
                 Err(Failure::Protocol { why })
@@ -94,111 +98,154 @@ impl Channel {
         }
     }
 
-    /// Sends what is no request.
+    /// Sends a notification or a response.
     pub(super) async fn send(&self, text: String) -> Result<(), Failure> {
-        match &self.wire {
-            Wire::Child(lines) => {
-                lines.send(text, None).await.map_err(|error| self.broken(error.to_string(), true))
+        match &self.transport {
+            Transport::Stdio(writer) => {
+                let sent = writer.send(text, None).await;
+                sent.map_err(|error| self.connection_lost(error.to_string(), true))
             }
-            Wire::Web(web) => web.send(text, &version_header(self.revision())).await,
+            Transport::Http(http) => http.send(text, &version_header(self.revision())).await,
         }
     }
 
-    /// Closes what we write to, and ends a session, politely. Requests are not answered any more.
+    /// Closes the input of the process, or ends the HTTP session.
     pub(super) async fn close(&self) {
-        match &self.wire {
-            Wire::Child(lines) => lines.close().await,
-            Wire::Web(web) => web.close(&version_header(self.revision())).await,
+        match &self.transport {
+            Transport::Stdio(writer) => writer.close().await,
+            Transport::Http(http) => http.close(&version_header(self.revision())).await,
         }
     }
 
-    pub(super) fn broken(&self, why: String, sent: bool) -> Failure {
-        // Over HTTP one request breaks, and not the connection.
+    pub(super) fn connection_lost(&self, why: String, sent: bool) -> Failure {
+        // Over HTTP only the request is lost.
         let incident = if self.has_process() { self.serial } else { incident() };
         Failure::Broken { why, sent, incident }
     }
 
-    /// Begins with the server. `era` is how it was spoken to last time, if that is known.
-    pub(super) async fn shake_hands(
+    /// Negotiates with the server. `era` is known if an earlier connection succeeded.
+    pub(super) async fn handshake(
         self: &Arc<Self>,
         era: Option<Era>,
         limit: Duration,
     ) -> Result<ServerInfo, Failure> {
-        let course = Course::quiet(Deadline::new(limit, limit));
-        let (mut handshake, mut request) = Handshake::begin(&US, era);
-        // What was given up may be answered still.
-        let mut discovering: Option<Pin<Box<dyn Future<Output = Outcome> + Send>>> = None;
+        let context = CallContext::background(Deadline::new(limit, limit));
+        let (mut handshake, mut request) = Handshake::begin(&CLIENT, era);
+        // A discovery that timed out may still get its response.
+        let mut discovery: Option<Pin<Box<dyn Future<Output = Outcome> + Send>>> = None;
         let info = loop {
-            let mut asking = Box::pin({
-                let (channel, course) = (self.clone(), course.clone());
-                async move { channel.ask(request, &course).await }
+            let mut response = Box::pin({
+                let (channel, context) = (self.clone(), context.clone());
+                async move { channel.request(request, &context).await }
             });
-            let outcome = if handshake.may_give_up() {
-                let patience =
-                    if self.has_process() { DISCOVERY_PATIENCE } else { WEB_DISCOVERY_PATIENCE };
-                timeout(patience, &mut asking).await.ok()
-            } else {
-                Some(asking.as_mut().await)
+            let outcome = match handshake.can_expire() {
+                true => timeout(self.discovery_timeout(), &mut response).await.ok(),
+                false => Some(response.as_mut().await),
             };
-            if let (Some(Err(Failure::Upstream { .. })), Some(discovering)) =
-                (&outcome, discovering.take())
-                && let Ok(Ok(discovered)) = timeout(Duration::ZERO, discovering).await
+            if let (Some(Err(Failure::Upstream { .. })), Some(discovery)) =
+                (&outcome, discovery.take())
+                && let Ok(Ok(discovered)) = timeout(Duration::ZERO, discovery).await
             {
-                handshake.hear_late(&discovered);
+                handshake.receive_late_discovery(&discovered);
             }
             let step = match outcome {
                 None => {
-                    discovering = Some(asking);
-                    handshake.give_up()
+                    discovery = Some(response);
+                    handshake.expire_discovery()
                 }
-                Some(Ok(result)) => handshake.hear(Ok(&result)),
+                Some(Ok(result)) => handshake.receive(Ok(&result)),
                 Some(Err(Failure::Upstream { code, message, data })) => {
-                    handshake.hear(Err(ErrorObject { code, message, data }))
+                    handshake.receive(Err(ErrorObject { code, message, data }))
                 }
                 Some(Err(failure)) => return Err(failure),
             };
             match step {
-                Step::Ask(next) => request = next,
-                Step::Done(info) => break info,
-                Step::Failed(error) => return Err(refused(error)),
+                HandshakeStep::Send(next) => request = next,
+                HandshakeStep::Done(info) => break info,
+                HandshakeStep::Failed(error) => return Err(handshake_failure(error)),
             }
         };
         *lock(&self.revision) = Some(info.revision);
         if info.revision.era() == Era::Legacy {
             self.send(initialized()).await?;
-            if let Wire::Web(web) = &self.wire {
-                web.listen(&version_header(self.revision()));
+            if let Transport::Http(http) = &self.transport {
+                http.open_stream(&version_header(self.revision()));
             }
         }
         Ok(info)
     }
 
-    /// A new handshake: the server has forgotten the session of this number. Boxed, for a handshake is made of requests, and
-    /// these may need one.
-    fn renew(
+    fn discovery_timeout(&self) -> Duration {
+        match self.transport {
+            Transport::Stdio(_) => STDIO_DISCOVERY_TIMEOUT,
+            Transport::Http(_) => HTTP_DISCOVERY_TIMEOUT,
+        }
+    }
+
+    /// Repeats the handshake after the server lost the session with this number. Boxed because a handshake consists of
+    /// requests, whose futures contain this one.
+    fn renew_session(
         self: &Arc<Self>,
         lost: u64,
     ) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + '_>> {
         Box::pin(async move {
-            let Wire::Web(web) = &self.wire else { return Ok(()) };
-            let _turn = web.renewing().await;
-            if web.session_number() != lost {
+            let Transport::Http(http) = &self.transport else { return Ok(()) };
+            let _turn = http.lock_renewal().await;
+            if http.session_number() != lost {
                 return Ok(());
             }
-            let renewed = timeout(RENEWAL, self.shake_hands(Some(Era::Legacy), RENEWAL)).await;
-            match renewed {
+            let handshake = self.handshake(Some(Era::Legacy), RENEWAL_TIMEOUT);
+            match timeout(RENEWAL_TIMEOUT, handshake).await {
                 Ok(renewed) => renewed.map(drop),
                 Err(_) => {
                     let why = "it forgot its session, and begins no new one".to_owned();
-                    Err(self.broken(why, true))
+                    Err(self.connection_lost(why, true))
                 }
             }
         })
     }
+
+    /// Sends a request. Over HTTP it returns when the response has been routed; over stdio only if writing fails, because
+    /// responses arrive elsewhere.
+    async fn exchange(
+        self: &Arc<Self>,
+        request: &Request,
+        id: RequestId,
+        sent: &SentFlag,
+    ) -> Result<(), Failure> {
+        let revision = self.revision().filter(|_| !request.is_handshake());
+        let text = request.encode(id, &CLIENT, revision);
+        let http = match &self.transport {
+            Transport::Stdio(writer) => {
+                return match writer.send(text, Some(sent)).await {
+                    Ok(()) => std::future::pending().await,
+                    Err(error) => Err(self.connection_lost(error.to_string(), sent.get())),
+                };
+            }
+            Transport::Http(http) => http,
+        };
+        let (headers, text) = (request.headers(revision), text.into());
+        let posted = PostedRequest { id, request, headers, text, sent };
+        let mut is_renewed = false;
+        loop {
+            match http.exchange(&posted).await? {
+                PostOutcome::Responded => return Ok(()),
+                PostOutcome::SessionLost { number, .. } if !is_renewed => {
+                    self.renew_session(number).await?;
+                    is_renewed = true;
+                }
+                PostOutcome::SessionLost { status, .. } => {
+                    let why =
+                        format!("it forgets its sessions at once, also a new one (HTTP {status})");
+                    return Err(Failure::Protocol { why });
+                }
+            }
+        }
+    }
 }
 
-/// Why there is no handshake.
-pub(super) fn refused(error: HandshakeError) -> Failure {
+/// Why a handshake failed.
+pub(super) fn handshake_failure(error: HandshakeError) -> Failure {
     match error {
         HandshakeError::Refused(ErrorObject { code, message, .. }) => {
             let why = format!("it refuses the handshake: {code} {message}");
@@ -213,44 +260,44 @@ pub(super) fn refused(error: HandshakeError) -> Failure {
     }
 }
 
-/// A request that is under way. Whoever drops it before its end gives it up, and the server hears of that.
-struct Asked {
+/// A request in flight. Dropping it before it is finished cancels it and notifies the server.
+struct InFlightRequest {
     channel: Arc<Channel>,
     request: Request,
-    begun: Begun,
-    is_open: bool,
+    registered: RegisteredRequest,
+    is_finished: bool,
 }
 
-impl Asked {
-    fn new(channel: &Arc<Channel>, request: Request, begun: Begun) -> Self {
-        Self { channel: channel.clone(), request, begun, is_open: true }
+impl InFlightRequest {
+    fn new(channel: &Arc<Channel>, request: Request, registered: RegisteredRequest) -> Self {
+        Self { channel: channel.clone(), request, registered, is_finished: false }
     }
 
-    async fn outcome(&mut self, course: &Course) -> Outcome {
-        let Self { channel, request, begun, is_open } = self;
-        let Begun { id, sent, response } = begun;
-        let exchange = channel.exchange(request, *id, sent);
+    async fn response(&mut self, context: &CallContext) -> Outcome {
+        let Self { channel, request, registered, is_finished } = self;
+        let RegisteredRequest { id, sent, response } = registered;
+        let closed = || Err(channel.connection_lost("it is closed".to_owned(), sent.get()));
         let exchanged = tokio::select! {
             biased;
             outcome = &mut *response => {
-                *is_open = false;
-                return outcome.unwrap_or_else(|_| Err(channel.broken("it is closed".to_owned(), sent.get())));
+                *is_finished = true;
+                return outcome.unwrap_or_else(|_| closed());
             }
-            () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
-            exchanged = exchange => exchanged,
-            () = course.deadline.passed() => return Err(late(course)),
+            () = context.cancelled.cancelled() => return Err(Failure::Cancelled),
+            exchanged = channel.exchange(request, *id, sent) => exchanged,
+            () = context.deadline.passed() => return Err(late(context)),
         };
-        // What has come is there. Where a process has ended, it is known in a moment how.
-        let patience = if channel.has_process() { REASON } else { Duration::ZERO };
-        let outcome = timeout(patience, &mut *response).await;
-        *is_open = false;
+        // The exit status of a process explains more than a failed write.
+        let limit = if channel.has_process() { EXIT_REASON_TIMEOUT } else { Duration::ZERO };
+        let outcome = timeout(limit, &mut *response).await;
+        *is_finished = true;
         match (outcome, exchanged) {
             (Ok(Ok(outcome)), _) => outcome,
-            (_, Ok(())) => Err(channel.broken("it is closed".to_owned(), sent.get())),
+            (_, Ok(())) => closed(),
             (_, Err(failure)) => {
                 match &failure {
-                    Failure::Broken { sent: true, .. } => channel.in_flight.give_up(*id),
-                    _ => channel.in_flight.forget(*id),
+                    Failure::Broken { sent: true, .. } => channel.router.abandon(*id),
+                    _ => channel.router.remove(*id),
                 }
                 Err(failure)
             }
@@ -258,87 +305,49 @@ impl Asked {
     }
 }
 
-impl Channel {
-    /// Sends a request, and stays with it as long as its response may come this way.
-    async fn exchange(
-        self: &Arc<Self>,
-        request: &Request,
-        id: RequestId,
-        sent: &Sent,
-    ) -> Result<(), Failure> {
-        let revision = self.revision().filter(|_| !request.is_handshake());
-        let text = request.encode(id, &US, revision);
-        let web = match &self.wire {
-            Wire::Child(lines) => {
-                return match lines.send(text, Some(sent)).await {
-                    Ok(()) => std::future::pending().await,
-                    Err(error) => Err(self.broken(error.to_string(), sent.get())),
-                };
-            }
-            Wire::Web(web) => web,
-        };
-        let posted = Posted { id, request, headers: request.headers(revision), text, sent };
-        let mut is_renewed = false;
-        loop {
-            match web.exchange(&posted).await? {
-                Exchanged::Answered => return Ok(()),
-                Exchanged::SessionLost { number, .. } if !is_renewed => {
-                    self.renew(number).await?;
-                    is_renewed = true;
-                }
-                Exchanged::SessionLost { status, .. } => {
-                    let why =
-                        format!("it forgets its sessions at once, also a new one (HTTP {status})");
-                    return Err(Failure::Protocol { why });
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Asked {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        if !self.is_open {
+        if self.is_finished {
             return;
         }
-        let id = self.begun.id;
-        self.channel.in_flight.give_up(id);
+        let id = self.registered.id;
+        self.channel.router.abandon(id);
         let revision = self.channel.revision().filter(|_| !self.request.is_handshake());
-        let Some(revision) = revision.filter(|_| self.begun.sent.get()) else { return };
-        // In the modern way its stream is closed, which says enough.
+        let Some(revision) = revision.filter(|_| self.registered.sent.get()) else { return };
+        // Over modern HTTP, closing the stream cancels the request.
         if !self.channel.has_process() && revision.era() == Era::Modern {
             return;
         }
         let channel = self.channel.clone();
         self.channel.runtime.spawn(async move {
-            let _ = timeout(FAREWELL, channel.send(cancelled(id))).await;
+            let _ = timeout(CANCEL_TIMEOUT, channel.send(cancelled(id))).await;
         });
     }
 }
 
-/// Notifications that the server has agreed to send, as long as this is there. They are heard elsewhere.
+/// An open subscription, which ends when this is dropped. The router receives its notifications.
 pub(super) struct Subscription {
     pub(super) acknowledged: Filter,
-    asking: AbortOnDropHandle<Outcome>,
+    response: AbortOnDropHandle<Outcome>,
 }
 
 impl Subscription {
-    async fn begin(
+    async fn acknowledge(
         &mut self,
         acknowledged: oneshot::Receiver<Filter>,
-        asked: &Filter,
+        requested: &Filter,
     ) -> Result<(), Failure> {
         let failure = tokio::select! {
             biased;
             Ok(filter) = acknowledged => {
-                if filter.is_within(asked) {
+                if filter.is_subset_of(requested) {
                     self.acknowledged = filter;
                     return Ok(());
                 }
                 let why = "it agrees to send notifications that nobody asked for".to_owned();
                 Failure::Protocol { why }
             }
-            outcome = &mut self.asking => match outcome {
+            outcome = &mut self.response => match outcome {
                 Ok(Err(failure)) => failure,
                 Ok(Ok(_)) | Err(_) => {
                     let why = "it ends `subscriptions/listen` without agreeing to it".to_owned();
@@ -349,8 +358,8 @@ impl Subscription {
         Err(failure)
     }
 
-    /// Returns when the server tells nothing any more.
+    /// Returns when the server ends the subscription, or the connection closes.
     pub(super) async fn ended(&mut self) {
-        let _ = (&mut self.asking).await;
+        let _ = (&mut self.response).await;
     }
 }

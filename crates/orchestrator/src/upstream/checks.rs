@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 use tool_schema::arguments::{Checker, Verdict};
 use tool_schema::tool::Json;
 
+use super::call_context::CallContext;
 use super::connection::late;
-use super::course::Course;
 use super::failure::Failure;
 
 /// With fewer permits than this, one party could hold all of them.
@@ -41,16 +41,16 @@ impl Checks {
         &self,
         schema: &Json,
         value: Value,
-        course: &Course,
+        context: &CallContext,
     ) -> Result<(Verdict, Value), Failure> {
         if self.checker.fits_at_once(schema, &value) {
             return Ok((Verdict::Fits, value));
         }
-        let owner = course.party.as_ref().and_then(|party| party.name().cloned());
+        let owner = context.party.as_ref().and_then(|party| party.name().cloned());
         let permit = tokio::select! {
             permit = self.permits.acquire(owner, WAITING_MAX) => permit,
-            () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
-            () = course.deadline.passed() => return Err(late(course)),
+            () = context.cancelled.cancelled() => return Err(Failure::Cancelled),
+            () = context.deadline.passed() => return Err(late(context)),
         };
         let permit = permit.map_err(|_| Failure::Cancelled)?;
         let (checker, schema) = (Arc::clone(&self.checker), schema.clone());
@@ -61,8 +61,8 @@ impl Checks {
         });
         let checked = tokio::select! {
             checked = checked => checked,
-            () = course.cancelled.cancelled() => return Err(Failure::Cancelled),
-            () = course.deadline.passed() => return Err(late(course)),
+            () = context.cancelled.cancelled() => return Err(Failure::Cancelled),
+            () = context.deadline.passed() => return Err(late(context)),
         };
         checked.map_err(|error| match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

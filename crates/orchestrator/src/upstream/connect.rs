@@ -10,17 +10,17 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::channel::{Channel, Wire, refused};
+use super::channel::{Channel, Transport, handshake_failure};
 use super::child::{self, Kin};
+use super::client_handler;
 use super::connection::{Connection, Endings};
 use super::failure::{Failure, incident};
-use super::host;
-use super::in_flight::InFlight;
+use super::http::{self, HttpTransport};
 use super::info::{Era, Info};
 use super::keeper::Keeper;
-use super::lines::{self, Gone, Lines};
 use super::notices::Notices;
-use super::web::{self, Web};
+use super::router::MessageRouter;
+use super::stdio::{self, PipesClosed, StdioWriter};
 use crate::pool::Tokens;
 use crate::wire::{Secrets, Tap, WireLog};
 use process_guard::GuardProgram;
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     pub(crate) wire: Option<WireLog>,
     pub(crate) secrets: Secrets,
     pub(crate) tokens: Option<Arc<dyn Tokens>>,
-    pub(crate) http: Arc<web::Client>,
+    pub(crate) http: Arc<http::Client>,
     pub(crate) limit: Duration,
     /// Whether the registry still has the entry that all of this is from, and it is trusted.
     pub(crate) is_current: Box<dyn Fn() -> bool + Send + Sync>,
@@ -87,50 +87,54 @@ async fn attempt(
     if !(settings.is_current)() {
         return Err(Attempt::Failed(Failure::Outdated));
     }
-    let (in_flight, wanted) = InFlight::new(notices.clone());
+    let (router, inbound) = MessageRouter::new(notices.clone());
     let tap = Tap {
         log: settings.wire.clone(),
         secrets: settings.secrets.clone(),
         server: settings.server.clone(),
         connection: serial,
     };
-    let (stop, gone) = (CancellationToken::new(), Gone::default());
-    // Whoever gives up half-way leaves nothing that waits for the server.
+    let (stop, closed) = (CancellationToken::new(), PipesClosed::default());
+    // Stops the tasks of the connection if this attempt is dropped.
     let given_up = stop.clone().drop_guard();
-    let (wire, mut kin) = match &settings.connect {
+    let (transport, mut kin) = match &settings.connect {
         Connect::Stdio { .. } => {
             let started = child::start(settings, tap.clone()).await;
             let (stdin, stdout, kin) = started.map_err(|error| {
                 Attempt::Failed(Failure::Unusable { why: hidden(settings, &error.to_string()) })
             })?;
-            let lines = Lines::new(stdin, tap.clone(), gone.deaf.clone());
-            let (in_flight, stray) = (in_flight.clone(), kin.last_words());
-            let (stop, hung_up) = (stop.clone(), gone.hung_up.clone());
-            let hear = async move {
-                let hearing = lines::hear(stdout, &in_flight, &tap, &stray);
-                if stop.run_until_cancelled(hearing).await.is_some() {
-                    hung_up.cancel();
+            let writer = StdioWriter::new(stdin, tap.clone(), closed.broken_input.clone());
+            let (router, stray) = (router.clone(), kin.last_words());
+            let (stop, eof) = (stop.clone(), closed.eof.clone());
+            let receive = async move {
+                let received = stdio::receive(stdout, &router, &tap, &stray);
+                if stop.run_until_cancelled(received).await.is_some() {
+                    eof.cancel();
                 }
             };
-            settings.tasks.spawn_on(hear, &settings.runtime);
-            (Wire::Child(lines), Some(kin))
+            settings.tasks.spawn_on(receive, &settings.runtime);
+            (Transport::Stdio(writer), Some(kin))
         }
         Connect::Http { .. } => {
-            let web = Web::new(settings, in_flight.clone(), tap).map_err(Attempt::Failed)?;
-            (Wire::Web(web), None)
+            let http =
+                HttpTransport::new(settings, router.clone(), tap).map_err(Attempt::Failed)?;
+            (Transport::Http(http), None)
         }
     };
     let (runtime, revision) = (settings.runtime.clone(), Mutex::default());
-    let channel = Arc::new(Channel { serial, in_flight, wire, runtime, revision });
-    let serve = stop.clone().run_until_cancelled_owned(host::serve(channel.clone(), wanted));
+    let channel = Arc::new(Channel { serial, router, transport, runtime, revision });
+    let serve =
+        stop.clone().run_until_cancelled_owned(client_handler::serve(channel.clone(), inbound));
     settings.tasks.spawn_on(serve, &settings.runtime);
-    let said = tokio::select! {
+    let handshake = tokio::select! {
         biased;
-        said = channel.shake_hands(era, settings.limit) => said,
-        () = gone.hung_up.cancelled() => Err(channel.broken("it is closed".to_owned(), true)),
+        handshake = channel.handshake(era, settings.limit) => handshake,
+        () = closed.eof.cancelled() => {
+            Err(channel.connection_lost("it is closed".to_owned(), true))
+        }
     };
-    let info = match said {
-        Ok(said) => Info::new(said),
+    let info = match handshake {
+        Ok(server) => Info::new(server),
         Err(failure) => return Err(explained(settings, kin.as_mut(), failure, era).await),
     };
     let endings = Endings::default();
@@ -138,13 +142,13 @@ async fn attempt(
         channel: channel.clone(),
         info,
         endings: endings.clone(),
-        gone: gone.clone(),
-        doubted: AtomicBool::new(false),
+        closed: closed.clone(),
+        is_verifying: AtomicBool::new(false),
         _drop: endings.politely.clone().drop_guard(),
     });
     let (notices, secrets) = (notices.clone(), settings.secrets.clone());
     let stop = given_up.disarm();
-    let keeper = Keeper { channel, stop, gone, kin, notices, secrets, endings };
+    let keeper = Keeper { channel, stop, closed, kin, notices, secrets, endings };
     settings.tasks.spawn_on(keeper.keep(), &settings.runtime);
     Ok(connection)
 }
@@ -157,7 +161,7 @@ async fn explained(
     era: Option<Era>,
 ) -> Attempt {
     let failure = match (failure, kin) {
-        // Its process has ended, or does not hear us any more.
+        // The process exited or closed its input.
         (Failure::Broken { incident, .. }, Some(kin)) => {
             let why = hidden(settings, &kin.epitaph("closed its output").await);
             if era.is_none() {
@@ -167,11 +171,11 @@ async fn explained(
             }
             Failure::Connect { why, incident }
         }
-        // A handshake that breaks is one that can be tried again.
+        // A broken handshake may be retried.
         (Failure::Broken { why, incident, .. }, None) => Failure::Connect { why, incident },
         (Failure::Refused { why, .. }, _) => Failure::Connect { why, incident: incident() },
         (Failure::Upstream { code, message, data }, _) => {
-            refused(HandshakeError::Refused(ErrorObject { code, message, data }))
+            handshake_failure(HandshakeError::Refused(ErrorObject { code, message, data }))
         }
         (other, _) => other,
     };

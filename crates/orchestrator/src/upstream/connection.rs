@@ -1,5 +1,5 @@
-//! One connection to an upstream, from its handshake to its end. A task of its own waits for the end, says why to whoever is
-//! waiting, and leaves no process behind.
+//! One connection to an upstream after its handshake. A separate task waits for its end, fails pending requests with the
+//! reason, and leaves no process behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,25 +8,25 @@ use std::time::Duration;
 use mcp::client::Request;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::call_context::CallContext;
 use super::channel::Channel;
-use super::course::Course;
 use super::deadline::Deadline;
 use super::failure::Failure;
-use super::in_flight::Outcome;
 use super::info::{Era, Info};
-use super::lines::Gone;
+use super::router::Outcome;
+use super::stdio::PipesClosed;
 use crate::error::Awaited;
 
-/// How long a server that did not answer in time has to show that it is alive.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+/// How long a server may take to respond to a ping after a request timed out.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Connection {
     pub(super) channel: Arc<Channel>,
     pub(super) info: Info,
     pub(super) endings: Endings,
-    pub(super) gone: Gone,
-    /// Somebody is looking whether the server is alive.
-    pub(super) doubted: AtomicBool,
+    pub(super) closed: PipesClosed,
+    /// A liveness check is running.
+    pub(super) is_verifying: AtomicBool,
     /// Whoever drops a connection ends it.
     pub(super) _drop: DropGuard,
 }
@@ -59,16 +59,16 @@ impl Connection {
 
     pub(crate) fn is_over(&self) -> bool {
         self.endings.over.is_cancelled()
-            || self.gone.hung_up.is_cancelled()
-            || self.gone.deaf.is_cancelled()
+            || self.closed.eof.is_cancelled()
+            || self.closed.broken_input.is_cancelled()
     }
 
     pub(super) fn server(&self) -> &str {
-        self.channel.in_flight.server()
+        self.channel.router.server()
     }
 
-    /// Whether what goes to the server has headers that repeat some of it.
-    pub(super) fn has_headers(&self) -> bool {
+    /// Whether arguments are mirrored in HTTP headers.
+    pub(super) fn mirrors_arguments(&self) -> bool {
         !self.channel.has_process() && self.info.era == Era::Modern
     }
 
@@ -83,21 +83,22 @@ impl Connection {
         self.endings.done.cancelled().await;
     }
 
-    /// Asks, and waits as long as the course allows.
-    pub(crate) async fn ask(self: &Arc<Self>, request: Request, course: &Arc<Course>) -> Outcome {
-        let outcome = self.channel.ask(request, course).await;
+    /// Sends a request and awaits the response. A timeout triggers a liveness check.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        request: Request,
+        context: &Arc<CallContext>,
+    ) -> Outcome {
+        let outcome = self.channel.request(request, context).await;
         if matches!(outcome, Err(Failure::Timeout { .. })) {
-            self.doubt();
+            self.verify_alive();
         }
         outcome
     }
 
-    /// Whether the server answers anything at all. That it does not know the question is an answer too.
-    pub(crate) async fn sign_of_life(
-        self: &Arc<Self>,
-        course: &Arc<Course>,
-    ) -> Result<(), Failure> {
-        match self.ask(Request::sign_of_life(self.info.era), course).await {
+    /// Checks that the server responds. An error response counts too.
+    pub(crate) async fn ping(self: &Arc<Self>, context: &Arc<CallContext>) -> Result<(), Failure> {
+        match self.request(Request::sign_of_life(self.info.era), context).await {
             Ok(_)
             | Err(
                 Failure::Upstream { .. }
@@ -109,25 +110,25 @@ impl Connection {
         }
     }
 
-    /// It did not answer in time. Where it does not answer at all, the connection ends, and the next call gets a new one.
-    fn doubt(self: &Arc<Self>) {
-        if self.doubted.swap(true, Ordering::AcqRel) {
+    /// Closes the connection if the server does not respond to a ping. The next call opens a new one.
+    fn verify_alive(self: &Arc<Self>) {
+        if self.is_verifying.swap(true, Ordering::AcqRel) {
             return;
         }
         let connection = self.clone();
         self.channel.runtime.spawn(async move {
-            let course = Course::quiet(Deadline::new(SIGN_OF_LIFE, SIGN_OF_LIFE));
+            let context = CallContext::background(Deadline::new(PING_TIMEOUT, PING_TIMEOUT));
             let is_wanted = || !connection.endings.politely.is_cancelled();
-            if connection.sign_of_life(&course).await.is_err() && is_wanted() {
-                let server = connection.channel.in_flight.server();
+            if connection.ping(&context).await.is_err() && is_wanted() {
+                let server = connection.channel.router.server();
                 tracing::warn!(server, "it shows no sign of life, and is ended");
                 connection.endings.at_once.cancel();
             }
-            connection.doubted.store(false, Ordering::Release);
+            connection.is_verifying.store(false, Ordering::Release);
         });
     }
 }
 
-pub(super) fn late(course: &Course) -> Failure {
-    Failure::Timeout { what: Awaited::Answer, after: course.deadline.elapsed() }
+pub(super) fn late(context: &CallContext) -> Failure {
+    Failure::Timeout { what: Awaited::Answer, after: context.deadline.elapsed() }
 }

@@ -10,8 +10,8 @@ use super::channel::Channel;
 use super::child::Kin;
 use super::connection::Endings;
 use super::failure::Failure;
-use super::lines::Gone;
 use super::notices::Notices;
+use super::stdio::PipesClosed;
 use crate::wire::Secrets;
 
 /// How long the last output of a child that has ended is waited for: somebody else may have its end of the pipe.
@@ -23,7 +23,7 @@ pub(super) struct Keeper {
     pub(super) channel: Arc<Channel>,
     /// Ends the tasks of the connection.
     pub(super) stop: CancellationToken,
-    pub(super) gone: Gone,
+    pub(super) closed: PipesClosed,
     pub(super) kin: Option<Kin>,
     pub(super) notices: Arc<Notices>,
     pub(super) secrets: Secrets,
@@ -41,23 +41,23 @@ enum End {
 
 impl Keeper {
     pub(super) async fn keep(self) {
-        let Self { channel, stop, gone, mut kin, notices, secrets, endings } = self;
+        let Self { channel, stop, closed, mut kin, notices, secrets, endings } = self;
         let end = tokio::select! {
             biased;
             () = endings.at_once.cancelled() => End::AtOnce,
             () = endings.politely.cancelled() => End::Politely,
-            () = gone.hung_up.cancelled() => End::HungUp,
-            () = gone.deaf.cancelled() => End::Deaf,
+            () = closed.eof.cancelled() => End::HungUp,
+            () = closed.broken_input.cancelled() => End::Deaf,
             () = Kin::exited(kin.as_mut()) => {
                 // What it said before is still to be heard.
-                let _ = timeout(LAST_OUTPUT, gone.hung_up.cancelled()).await;
+                let _ = timeout(LAST_OUTPUT, closed.eof.cancelled()).await;
                 End::HungUp
             }
         };
         endings.over.cancel();
         if end == End::Deaf {
             // It may still say what it knows.
-            let _ = timeout(LAST_OUTPUT, gone.hung_up.cancelled()).await;
+            let _ = timeout(LAST_OUTPUT, closed.eof.cancelled()).await;
         }
         let why = match (end, kin.as_mut()) {
             (End::Politely, _) => "we closed it".to_owned(),
@@ -67,9 +67,9 @@ impl Keeper {
             (End::HungUp | End::Deaf, None) => "it hung up".to_owned(),
         };
         let why = secrets().hide(&why).into_owned();
-        let (in_flight, incident) = (&channel.in_flight, channel.serial);
-        in_flight.end(|sent| Failure::Broken { why: why.clone(), sent, incident });
-        tracing::debug!(server = in_flight.server(), "the connection is over: {why}");
+        let (router, incident) = (&channel.router, channel.serial);
+        router.close(|sent| Failure::Broken { why: why.clone(), sent, incident });
+        tracing::debug!(server = router.server(), "the connection is over: {why}");
         stop.cancel();
         let put_away = async {
             match (kin, end) {
@@ -81,7 +81,7 @@ impl Keeper {
         let let_go = async {
             if timeout(TIDYING, channel.close()).await.is_err() {
                 tracing::warn!(
-                    server = in_flight.server(),
+                    server = router.server(),
                     "what is left of the connection does not end"
                 );
             }

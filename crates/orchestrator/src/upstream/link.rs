@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::call_context::CallContext;
 use super::connect::{Settings, connect};
 use super::connection::Connection;
-use super::course::Course;
 use super::failure::{Failure, incident};
 use super::info::Era;
 use super::notices::Notices;
@@ -70,7 +70,10 @@ impl Link {
     }
 
     /// The connection, as soon as there is one.
-    pub(crate) async fn connection(&self, course: &Course) -> Result<Arc<Connection>, Failure> {
+    pub(crate) async fn connection(
+        &self,
+        context: &CallContext,
+    ) -> Result<Arc<Connection>, Failure> {
         let mut made = match self.look() {
             Ok(connection) => return Ok(connection),
             Err(made) => made,
@@ -81,9 +84,9 @@ impl Link {
                 Ok(Some(result)) => result,
                 Ok(None) | Err(_) => Err(Failure::Connect { why: "connecting was given up".to_owned(), incident: 0 }),
             },
-            () = course.cancelled.cancelled() => Err(Failure::Cancelled),
-            () = course.deadline.passed() => {
-                Err(Failure::Timeout { what: Awaited::Connection, after: course.deadline.elapsed() })
+            () = context.cancelled.cancelled() => Err(Failure::Cancelled),
+            () = context.deadline.passed() => {
+                Err(Failure::Timeout { what: Awaited::Connection, after: context.deadline.elapsed() })
             }
         }
     }

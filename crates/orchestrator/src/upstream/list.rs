@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp::client::{Pages, Turn};
+use mcp::client::{PageStep, Pages};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tool_schema::shallow;
 use tool_schema::tool::{Json, TOOLS_MAX, Tool, Tools};
 
+use super::call_context::CallContext;
 use super::connection::Connection;
-use super::course::Course;
 use super::failure::Failure;
 use crate::pool::Kind;
 use registry::policy::Policy;
@@ -65,21 +65,21 @@ pub(super) struct Fetched<L> {
 pub(super) async fn fetch<C: Collect>(
     kind: Kind,
     connection: &Arc<Connection>,
-    course: &Arc<Course>,
+    context: &Arc<CallContext>,
 ) -> Result<Fetched<C::List>, Failure> {
     let (mut list, mut pages) = (C::default(), Pages::new(kind));
     let note = loop {
-        let page = connection.ask(pages.request(), course).await?;
+        let page = connection.request(pages.request(), context).await?;
         // A server that sends page after page is at it.
-        course.deadline.extend();
-        let items = pages.hear(&page).ok_or_else(|| Failure::Protocol {
+        context.deadline.extend();
+        let items = pages.receive(&page).ok_or_else(|| Failure::Protocol {
             why: format!("its answer to `{}` is no list", kind.method()),
         })?;
         let has_room = items.is_none_or(|items| list.page(items, connection));
-        match pages.turn(has_room) {
-            Turn::Next => {}
-            Turn::End => break None,
-            Turn::Cut(note) => break Some(note),
+        match pages.next_step(has_room) {
+            PageStep::Next => {}
+            PageStep::End => break None,
+            PageStep::Truncated(note) => break Some(note),
         }
     };
     Ok(Fetched { list: list.done(note), time_to_live: pages.time_to_live() })
@@ -109,7 +109,7 @@ impl Collect for CollectTools {
             return true;
         };
         for tool in page.items {
-            match misplaced_header(tool).filter(|_| connection.has_headers()) {
+            match misplaced_header(tool).filter(|_| connection.mirrors_arguments()) {
                 None => self.0.add(tool),
                 Some(why) => {
                     let server = connection.server();

@@ -10,8 +10,8 @@ use tool_schema::arguments::Verdict;
 use tool_schema::shallow;
 use tool_schema::tool::Tool;
 
+use super::call_context::CallContext;
 use super::checks::Checks;
-use super::course::Course;
 use super::failure::Failure;
 
 /// What stands beside the content of a result that is cut is kept up to here.
@@ -55,7 +55,7 @@ impl<'r> Outline<'r> {
         &self,
         checks: &Checks,
         tool: &Tool,
-        course: &Course,
+        context: &CallContext,
     ) -> Vec<String> {
         let Some(schema) = tool.output_schema.as_ref().filter(|_| !self.is_error()) else {
             return Vec::new();
@@ -73,7 +73,7 @@ impl<'r> Outline<'r> {
                 "`structuredContent` is not checked, for it is nested too deeply".to_owned(),
             ];
         };
-        match checks.check(schema, structured, course).await {
+        match checks.check(schema, structured, context).await {
             Ok((Verdict::Fits, _)) => Vec::new(),
             Ok((Verdict::Wrong(problems), _)) => problems
                 .into_iter()

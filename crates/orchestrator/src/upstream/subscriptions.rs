@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::call_context::CallContext;
 use super::channel::Subscription;
 use super::connection::Connection;
-use super::course::Course;
 use super::deadline::Deadline;
 use super::failure::Failure;
 use super::info::{Era, Info};
@@ -131,7 +131,7 @@ impl Subscriptions {
         uri: &str,
         change: u64,
         connection: &Connection,
-        course: &Course,
+        context: &CallContext,
     ) -> Result<bool, Failure> {
         let mut heard = self.heard.subscribe();
         let is_told =
@@ -148,8 +148,8 @@ impl Subscriptions {
                 let why = "it hung up before it agreed".to_owned();
                 Err(Failure::Broken { why, sent: true, incident: connection.serial() })
             }
-            () = course.cancelled.cancelled() => Err(Failure::Cancelled),
-            () = course.deadline.passed() => Err(super::connection::late(course)),
+            () = context.cancelled.cancelled() => Err(Failure::Cancelled),
+            () = context.deadline.passed() => Err(super::connection::late(context)),
         }
     }
 }
@@ -175,8 +175,8 @@ pub(super) async fn follow(
             return;
         }
         // Whoever connects follows on.
-        let course = Course::quiet(Deadline::new(ROUTINE, ROUTINE));
-        if upstream.link.connection(&course).await.is_ok() {
+        let context = CallContext::background(Deadline::new(ROUTINE, ROUTINE));
+        if upstream.link.connection(&context).await.is_ok() {
             return;
         }
     }
@@ -210,16 +210,16 @@ pub(super) async fn ask(
     connection: &Arc<Connection>,
     uri: &str,
     way: Way,
-    course: Option<&Arc<Course>>,
+    context: Option<&Arc<CallContext>>,
 ) -> Result<(), Failure> {
     let method = match way {
         Way::Subscribe => "resources/subscribe",
         Way::Unsubscribe => "resources/unsubscribe",
     };
     let request = Request::new(method).with("uri", uri);
-    let routine = || Course::quiet(Deadline::new(ROUTINE, ROUTINE));
-    let course = course.cloned().unwrap_or_else(routine);
-    connection.ask(request, &course).await.map(|_| ())
+    let routine = || CallContext::background(Deadline::new(ROUTINE, ROUTINE));
+    let context = context.cloned().unwrap_or_else(routine);
+    connection.request(request, &context).await.map(|_| ())
 }
 
 /// The one long request of the modern way.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::course::Course;
+use super::call_context::CallContext;
 use super::failure::{Failure, Repeat};
 
 /// The pauses before a second and a third attempt, without what chance adds.
@@ -21,20 +21,24 @@ impl Tries {
     }
 
     /// Waits for the next attempt, or gives the failure back where there is none.
-    pub(super) async fn again(&mut self, failure: Failure, course: &Course) -> Result<(), Failure> {
+    pub(super) async fn again(
+        &mut self,
+        failure: Failure,
+        context: &CallContext,
+    ) -> Result<(), Failure> {
         let pause = PAUSES.get(self.made).filter(|_| failure.may_try_again(self.repeat));
         let Some(pause) = pause.map(|pause| pause.mul_f64(1.0 + JITTER * chance())) else {
             return Err(failure);
         };
         let pause = failure.retry_after().map_or(pause, |after| after.max(pause));
         // Who has no time left hears now what went wrong, and not later that it was too late.
-        if pause >= course.deadline.left() {
+        if pause >= context.deadline.left() {
             return Err(failure);
         }
         self.made += 1;
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = course.cancelled.cancelled() => Err(Failure::Cancelled),
+            () = context.cancelled.cancelled() => Err(Failure::Cancelled),
         }
     }
 }
@@ -55,24 +59,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn there_are_two_more_attempts_at_most() {
-        let course = Course::quiet(Deadline::new(MINUTE, MINUTE));
+        let context = CallContext::background(Deadline::new(MINUTE, MINUTE));
         let failure = Failure::Connect { why: String::new(), incident: 1 };
         let mut tries = Tries::new(Repeat::Never);
         for pause in PAUSES {
-            let before = course.deadline.elapsed();
-            tries.again(failure.clone(), &course).await.unwrap();
-            let waited = course.deadline.elapsed() - before;
+            let before = context.deadline.elapsed();
+            tries.again(failure.clone(), &context).await.unwrap();
+            let waited = context.deadline.elapsed() - before;
             assert!(
                 waited >= pause && waited <= pause.mul_f64(1.0 + JITTER) + Duration::from_millis(2),
                 "{waited:?}"
             );
         }
-        assert_eq!(tries.again(failure.clone(), &course).await, Err(failure));
+        assert_eq!(tries.again(failure.clone(), &context).await, Err(failure));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_may_have_been_done_is_not_done_again() {
-        let course = Course::quiet(Deadline::new(MINUTE, MINUTE));
+        let context = CallContext::background(Deadline::new(MINUTE, MINUTE));
         let broken = |sent| Failure::Broken { why: String::new(), sent, incident: 1 };
         let said = |code| Failure::Upstream { code, message: String::new(), data: None };
         let refused = |after: Option<u64>| Failure::Refused {
@@ -92,10 +96,10 @@ mod tests {
             (refused(Some(7)), Repeat::Never, true),
             (refused(Some(61)), Repeat::Harmless, false),
         ] {
-            let tried = Tries::new(repeat).again(failure.clone(), &course).await;
+            let tried = Tries::new(repeat).again(failure.clone(), &context).await;
             assert_eq!(tried.is_ok(), again, "{failure:?}");
         }
-        let short = Course::quiet(Deadline::new(Duration::from_millis(900), MINUTE / 60));
+        let short = CallContext::background(Deadline::new(Duration::from_millis(900), MINUTE / 60));
         assert!(Tries::new(Repeat::Harmless).again(broken(true), &short).await.is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mcp::client::RequestId;
 
-use super::course::Course;
+use super::call_context::CallContext;
 use crate::call::Party;
 
 /// For so long an upstream may ask for the sake of what was given up.
@@ -19,9 +19,9 @@ const GIVEN_UP_MAX: usize = 256;
 
 pub(crate) enum Whom {
     /// By this call. Any of the others may be the one that the question belongs to, and waits for the answer too.
-    Caller { by: Turn, beside: Vec<Arc<Course>> },
+    Caller { by: Turn, beside: Vec<Arc<CallContext>> },
     /// These should know that there was a question.
-    Nobody { why: &'static str, concerned: Vec<Arc<Course>> },
+    Nobody { why: &'static str, concerned: Vec<Arc<CallContext>> },
 }
 
 pub(crate) const CANNOT_ASK: &str = "this client cannot ask its user";
@@ -29,10 +29,10 @@ const UNCLEAR: &str = "it cannot be told whose call it belongs to, for others us
 
 impl Whom {
     /// Where it is known whose question it is.
-    pub(crate) fn just(course: &Arc<Course>) -> Self {
-        match &course.asker {
-            Some(_) => Self::Caller { by: Turn::of(course), beside: Vec::new() },
-            None => Self::Nobody { why: CANNOT_ASK, concerned: vec![course.clone()] },
+    pub(crate) fn just(context: &Arc<CallContext>) -> Self {
+        match &context.asker {
+            Some(_) => Self::Caller { by: Turn::of(context), beside: Vec::new() },
+            None => Self::Nobody { why: CANNOT_ASK, concerned: vec![context.clone()] },
         }
     }
 
@@ -43,15 +43,15 @@ impl Whom {
 }
 
 /// A question that a call asks.
-pub(crate) struct Turn(Arc<Course>);
+pub(crate) struct Turn(Arc<CallContext>);
 
 impl Turn {
-    fn of(course: &Arc<Course>) -> Self {
-        course.questions.fetch_add(1, Ordering::Relaxed);
-        Self(course.clone())
+    fn of(context: &Arc<CallContext>) -> Self {
+        context.questions.fetch_add(1, Ordering::Relaxed);
+        Self(context.clone())
     }
 
-    pub(crate) fn course(&self) -> &Arc<Course> {
+    pub(crate) fn context(&self) -> &Arc<CallContext> {
         &self.0
     }
 }
@@ -87,12 +87,12 @@ impl GivenUp {
     }
 
     /// Whom a question may be put to that does not say to which of these calls it belongs.
-    pub(crate) fn whom(&mut self, open: Vec<(RequestId, &Arc<Course>)>, now: Instant) -> Whom {
+    pub(crate) fn whom(&mut self, open: Vec<(RequestId, &Arc<CallContext>)>, now: Instant) -> Whom {
         self.forget_old(now);
-        let all = || open.iter().map(|(_, course)| (*course).clone());
+        let all = || open.iter().map(|(_, context)| (*context).clone());
         let mut parties = open
             .iter()
-            .filter_map(|(_, course)| course.party.as_ref())
+            .filter_map(|(_, context)| context.party.as_ref())
             .chain(self.remembered.iter().map(|(.., party)| party));
         let first = parties.next();
         let is_clear = self.crowded.is_none() && parties.all(|party| Some(party) == first);
@@ -103,15 +103,16 @@ impl GivenUp {
             return Whom::Nobody { why: UNCLEAR, concerned: all().collect() };
         }
         // Each asks its own where several ask at a time; else the last one is the likeliest.
-        let likely =
-            open.iter().filter(|(_, course)| course.asker.is_some()).min_by_key(|(id, course)| {
-                let busy = course.questions.load(Ordering::Relaxed);
+        let likely = open.iter().filter(|(_, context)| context.asker.is_some()).min_by_key(
+            |(id, context)| {
+                let busy = context.questions.load(Ordering::Relaxed);
                 // Ids grow.
                 (busy, std::cmp::Reverse(*id))
-            });
+            },
+        );
         match likely {
             Some((_, by)) => {
-                let beside = all().filter(|course| !Arc::ptr_eq(course, by)).collect();
+                let beside = all().filter(|context| !Arc::ptr_eq(context, by)).collect();
                 Whom::Caller { by: Turn::of(by), beside }
             }
             None => Whom::Nobody { why: CANNOT_ASK, concerned: all().collect() },
@@ -141,22 +142,22 @@ mod tests {
         }
     }
 
-    fn course(party: &Party, can_ask: bool) -> Arc<Course> {
+    fn context(party: &Party, can_ask: bool) -> Arc<CallContext> {
         let deadline = Deadline::new(REMEMBERED, REMEMBERED);
         let asker = can_ask.then(|| Arc::new(Somebody) as Arc<dyn Asker>);
-        Arc::new(Course { party: Some(party.clone()), asker, ..Course::new(deadline) })
+        Arc::new(CallContext { party: Some(party.clone()), asker, ..CallContext::new(deadline) })
     }
 
     /// The place of the call that asks.
     fn asked(
         given_up: &mut GivenUp,
-        open: &[Arc<Course>],
+        open: &[Arc<CallContext>],
         now: Instant,
     ) -> Result<usize, &'static str> {
         match given_up.whom((0..).zip(open).collect(), now) {
             Whom::Caller { by, beside } => {
                 assert_eq!(beside.len(), open.len() - 1);
-                Ok(open.iter().position(|course| Arc::ptr_eq(course, by.course())).unwrap())
+                Ok(open.iter().position(|context| Arc::ptr_eq(context, by.context())).unwrap())
             }
             Whom::Nobody { why, concerned } => {
                 assert_eq!(concerned.len(), open.len());
@@ -169,14 +170,14 @@ mod tests {
     fn only_one_party_is_asked_and_by_a_call_that_can() {
         let (ann, bob) = (Party::named("ann"), Party::named("bob"));
         let (now, mut none) = (Instant::now(), GivenUp::default());
-        let mut asked = |open: &[Arc<Course>]| asked(&mut none, open, now);
-        assert_eq!(asked(&[course(&ann, true)]), Ok(0));
-        assert_eq!(asked(&[course(&ann, false)]), Err(CANNOT_ASK));
-        assert_eq!(asked(&[course(&ann, true), course(&ann, true)]), Ok(1), "the last");
-        assert_eq!(asked(&[course(&ann, true), course(&ann, false)]), Ok(0));
-        assert_eq!(asked(&[course(&ann, true), course(&bob, true)]), Err(UNCLEAR));
-        assert_eq!(asked(&[course(&ann, false), course(&bob, true)]), Err(UNCLEAR));
-        let alone = || course(&Party::alone(), true);
+        let mut asked = |open: &[Arc<CallContext>]| asked(&mut none, open, now);
+        assert_eq!(asked(&[context(&ann, true)]), Ok(0));
+        assert_eq!(asked(&[context(&ann, false)]), Err(CANNOT_ASK));
+        assert_eq!(asked(&[context(&ann, true), context(&ann, true)]), Ok(1), "the last");
+        assert_eq!(asked(&[context(&ann, true), context(&ann, false)]), Ok(0));
+        assert_eq!(asked(&[context(&ann, true), context(&bob, true)]), Err(UNCLEAR));
+        assert_eq!(asked(&[context(&ann, false), context(&bob, true)]), Err(UNCLEAR));
+        let alone = || context(&Party::alone(), true);
         assert_eq!(asked(&[alone(), alone()]), Err(UNCLEAR));
         assert!(asked(&[]).is_err());
     }
@@ -184,20 +185,20 @@ mod tests {
     #[test]
     fn calls_that_ask_at_a_time_ask_one_question_each() {
         let ann = Party::named("ann");
-        let open: Vec<_> = (0..3).map(|_| course(&ann, true)).collect();
+        let open: Vec<_> = (0..3).map(|_| context(&ann, true)).collect();
         let mut given_up = GivenUp::default();
         let turns: Vec<Whom> =
             (0..3).map(|_| given_up.whom((0..).zip(&open).collect(), Instant::now())).collect();
-        assert!(open.iter().all(|course| course.questions.load(Ordering::Relaxed) == 1));
+        assert!(open.iter().all(|context| context.questions.load(Ordering::Relaxed) == 1));
         drop(turns);
-        assert!(open.iter().all(|course| course.questions.load(Ordering::Relaxed) == 0));
+        assert!(open.iter().all(|context| context.questions.load(Ordering::Relaxed) == 0));
     }
 
     #[test]
     fn what_was_given_up_counts_until_it_is_answered_or_long_ago() {
         let (ann, bob) = (Party::named("ann"), Party::named("bob"));
         let (now, mut given_up) = (Instant::now(), GivenUp::default());
-        let (anns, bobs) = ([course(&ann, true)], [course(&bob, true)]);
+        let (anns, bobs) = ([context(&ann, true)], [context(&bob, true)]);
         given_up.add(7, &ann, now);
         assert_eq!(asked(&mut given_up, &anns, now), Ok(0));
         assert_eq!(asked(&mut given_up, &bobs, now), Err(UNCLEAR));
@@ -213,7 +214,7 @@ mod tests {
     fn where_more_was_given_up_than_is_remembered_nobody_is_asked() {
         let ann = Party::named("ann");
         let (now, mut given_up) = (Instant::now(), GivenUp::default());
-        let anns = [course(&ann, true)];
+        let anns = [context(&ann, true)];
         for number in 0..GIVEN_UP_MAX as RequestId {
             given_up.add(number, &ann, now);
         }

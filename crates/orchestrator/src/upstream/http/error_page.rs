@@ -4,7 +4,7 @@
 const CHARS_MAX: usize = 300;
 
 /// The line; nothing where it says nothing. Of a web page it is the title.
-pub(super) fn of(body: &[u8]) -> Option<String> {
+pub(super) fn describe(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     let said = if text.starts_with('<') { title(text)? } else { text };
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn one_line_of_whatever_it_is() {
-        let of = |text: &str| of(text.as_bytes());
+        let of = |text: &str| describe(text.as_bytes());
         assert_eq!(of(""), None);
         assert_eq!(of(" \n"), None);
         assert_eq!(of("no\r\n entry\u{7}"), Some("no entry".to_owned()));

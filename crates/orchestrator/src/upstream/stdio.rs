@@ -1,57 +1,57 @@
-//! The two pipes of a child: a message is a line. Reading goes on after lines that are not JSON and lines that are too long,
-//! and a write that was given up half-way is finished by the next one.
+//! The stdio transport: one message per line. Reading continues after malformed and oversized lines, and the next write
+//! finishes one that was cancelled.
 
 use std::io;
 
-use mcp::client::{self, MESSAGE_BYTES_MAX, Unreadable};
+use mcp::client::{self, MESSAGE_BYTES_MAX, MessageError};
 use process_guard::stderr::LastWords;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::in_flight::{InFlight, Sent};
+use super::router::{MessageRouter, SentFlag};
 use crate::wire::Tap;
 
-/// Room that is kept from one message to the next.
+/// How much buffer capacity is kept between messages.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// How much is read at a time.
+/// The size of the read buffer.
 const READ_BYTES: usize = 64 * 1024;
-/// The beginning and the end of a message that is too long, which may tell whom it concerns.
+/// How much is kept of the beginning and the end of an oversized message, to find its id.
 const SAMPLE_BYTES: usize = 1024;
 
-/// How the other side shows that it is gone.
+/// Cancelled when the process closes its end of a pipe.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Gone {
-    /// It has said its last.
-    pub(crate) hung_up: CancellationToken,
-    /// It hears nothing any more.
-    pub(crate) deaf: CancellationToken,
+pub(crate) struct PipesClosed {
+    /// The end of its output.
+    pub(crate) eof: CancellationToken,
+    /// Its input rejects writes.
+    pub(crate) broken_input: CancellationToken,
 }
 
-/// What goes to a child.
-pub(super) struct Lines<W> {
+/// Writes messages to the input of a process.
+pub(super) struct StdioWriter<W> {
     writer: Mutex<Option<Writer<W>>>,
     closing: CancellationToken,
-    deaf: CancellationToken,
+    broken_input: CancellationToken,
     tap: Tap,
 }
 
 struct Writer<W> {
     pipe: W,
-    /// Not written yet.
+    /// Bytes that are not written yet.
     rest: Vec<u8>,
     written: usize,
 }
 
-impl<W: AsyncWrite + Unpin> Lines<W> {
-    pub(super) fn new(pipe: W, tap: Tap, deaf: CancellationToken) -> Self {
+impl<W: AsyncWrite + Unpin> StdioWriter<W> {
+    pub(super) fn new(pipe: W, tap: Tap, broken_input: CancellationToken) -> Self {
         let writer = Writer { pipe, rest: Vec::new(), written: 0 };
         let (writer, closing) = (Mutex::new(Some(writer)), CancellationToken::new());
-        Self { writer, closing, deaf, tap }
+        Self { writer, closing, broken_input, tap }
     }
 
-    /// Writes a message. `sent` is of a request.
-    pub(super) async fn send(&self, text: String, sent: Option<&Sent>) -> io::Result<()> {
+    /// Writes a message. `sent` is the flag of a request.
+    pub(super) async fn send(&self, text: String, sent: Option<&SentFlag>) -> io::Result<()> {
         let closed = || io::Error::from(io::ErrorKind::NotConnected);
         let write = async {
             let mut writer = self.writer.lock().await;
@@ -70,8 +70,8 @@ impl<W: AsyncWrite + Unpin> Lines<W> {
             }
             let written = writer.write().await;
             if written.is_err() {
-                // Nothing can be asked any more, whatever is still said.
-                self.deaf.cancel();
+                // Output may still arrive, but no request can be sent.
+                self.broken_input.cancel();
                 if let Some(sent) = sent.filter(|_| writer.written <= before) {
                     sent.set(false);
                 }
@@ -81,7 +81,7 @@ impl<W: AsyncWrite + Unpin> Lines<W> {
         self.closing.run_until_cancelled(write).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// Closes the pipe. Whoever is writing to a child that does not read lets go.
+    /// Closes the pipe and cancels blocked writes.
     pub(super) async fn close(&self) {
         self.closing.cancel();
         self.writer.lock().await.take();
@@ -104,21 +104,21 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 }
 
-/// Hears everything that a child says, until it has said its last. What is not JSON is among its last words too.
-pub(super) async fn hear(
+/// Routes all messages until the end of the output. Lines that are not JSON are kept as last words too.
+pub(super) async fn receive(
     pipe: impl AsyncRead + Unpin,
-    in_flight: &InFlight,
+    router: &MessageRouter,
     tap: &Tap,
     stray: &LastWords,
 ) {
     let mut reader = BufReader::with_capacity(READ_BYTES, pipe);
-    let mut line = Line::default();
+    let mut line = LineBuffer::default();
     loop {
         let available = match reader.fill_buf().await {
             Ok([]) => return,
             Ok(available) => available,
             Err(error) => {
-                return in_flight.odd(&format!("its output cannot be read: {error}"));
+                return router.log_anomaly(&format!("its output cannot be read: {error}"));
             }
         };
         let newline = memchr::memchr(b'\n', available);
@@ -126,18 +126,18 @@ pub(super) async fn hear(
         line.add(&available[..taken]);
         reader.consume(taken);
         if newline.is_some() {
-            line.end(in_flight, tap, stray);
-            // Lines that are there already cost no waiting: whoever writes without end would have us for itself.
+            line.end(router, tap, stray);
+            // Buffered lines need no waiting, so an endless writer would block this thread.
             tokio::task::consume_budget().await;
         }
     }
 }
 
-/// What was read of the current line.
+/// The current line.
 #[derive(Default)]
-struct Line {
+struct LineBuffer {
     bytes: Vec<u8>,
-    /// It is too long: only its end is kept.
+    /// Set if the line is too long. Only its ends are kept.
     overflowing: Option<Sample>,
 }
 
@@ -146,7 +146,7 @@ struct Sample {
     tail: Vec<u8>,
 }
 
-impl Line {
+impl LineBuffer {
     fn add(&mut self, more: &[u8]) {
         if let Some(sample) = &mut self.overflowing {
             sample.tail.extend_from_slice(more);
@@ -162,19 +162,19 @@ impl Line {
         }
     }
 
-    /// Takes the line for what it is, and begins the next one.
-    fn end(&mut self, in_flight: &InFlight, tap: &Tap, stray: &LastWords) {
+    /// Routes the messages of the line and starts the next one.
+    fn end(&mut self, router: &MessageRouter, tap: &Tap, stray: &LastWords) {
         if let Some(Sample { head, tail }) = self.overflowing.take() {
-            return in_flight.too_long(&head, &tail, MESSAGE_BYTES_MAX);
+            return router.reject_oversized(&head, &tail, MESSAGE_BYTES_MAX);
         }
         let text = self.bytes.trim_ascii();
-        // Some programs begin with a mark of the encoding.
+        // Some programs start with a byte order mark.
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         if !text.is_empty() {
             tap.received(text);
             match std::str::from_utf8(text) {
-                Ok(text) => hear_messages(text, in_flight, tap, stray),
-                Err(_) => in_flight.odd("a line that is not UTF-8 was dropped"),
+                Ok(text) => route_messages(text, router, tap, stray),
+                Err(_) => router.log_anomaly("a line that is not UTF-8 was dropped"),
             }
         }
         self.bytes.clear();
@@ -182,15 +182,15 @@ impl Line {
     }
 }
 
-fn hear_messages(text: &str, in_flight: &InFlight, tap: &Tap, stray: &LastWords) {
+fn route_messages(text: &str, router: &MessageRouter, tap: &Tap, stray: &LastWords) {
     for message in client::read(text) {
-        if matches!(message, Err(Unreadable::NotJson)) {
+        if matches!(message, Err(MessageError::NotJson)) {
             stray.add(text.as_bytes());
             let text = tap.excerpt(text);
-            in_flight.odd(&format!("a line that is not JSON was dropped: {text}"));
+            router.log_anomaly(&format!("a line that is not JSON was dropped: {text}"));
             continue;
         }
-        in_flight.hear(message, None);
+        router.route(message, None);
     }
 }
 
@@ -204,9 +204,9 @@ mod tests {
     use super::*;
     use crate::upstream::notices::Notices;
 
-    /// On the only thread there is: whoever has it for itself is found out by nobody ever coming back.
+    /// Runs on a single thread, which the endless writer would block.
     #[test]
-    fn a_child_that_writes_without_end_leaves_time_for_others() {
+    fn endless_writer_does_not_block_the_thread() {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -217,7 +217,7 @@ mod tests {
                     while endless.write_all(lines.as_bytes()).await.is_ok() {}
                 });
                 let notices = Notices::new("test", broadcast::Sender::new(1));
-                let (in_flight, _) = InFlight::new(Arc::new(notices));
+                let (router, _) = MessageRouter::new(Arc::new(notices));
                 let tap = Tap {
                     log: None,
                     secrets: Arc::new(Arc::default),
@@ -225,8 +225,8 @@ mod tests {
                     connection: 1,
                 };
                 let stray = LastWords::default();
-                let heard = hear(noise, &in_flight, &tap, &stray);
-                let waited = tokio::time::timeout(Duration::from_millis(50), heard);
+                let received = receive(noise, &router, &tap, &stray);
+                let waited = tokio::time::timeout(Duration::from_millis(50), received);
                 assert!(waited.await.is_err(), "there is nothing to hear");
             });
             done.send(()).unwrap();

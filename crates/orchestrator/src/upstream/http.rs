@@ -1,8 +1,8 @@
-//! An upstream over HTTP: requests are posted, and responses come as JSON or as events. Responses reach their callers as they
-//! were sent, every size has a bound, and a refusal says what helps.
+//! The Streamable HTTP transport: requests are posted, and responses arrive as JSON or as server-sent events. Every size is
+//! limited, and errors say what helps.
 
 pub(crate) mod client;
-mod explanation;
+mod error_page;
 mod post;
 
 use std::sync::{Arc, Mutex};
@@ -17,58 +17,57 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use client::Client;
-pub(super) use post::{Exchanged, Posted};
+pub(super) use post::{PostOutcome, PostedRequest};
 
 use super::connect::Settings;
 use super::failure::{Failure, incident};
-use super::in_flight::InFlight;
+use super::router::MessageRouter;
 use crate::error::Credentials;
 use crate::lock;
 use crate::pool::{NoToken, Refusal, Tokens};
 use crate::wire::Tap;
 
-/// What we accept as an answer.
 const ACCEPTED: &str = "application/json, text/event-stream";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
-/// How long the end of a session may take.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// How long what is no request may take.
-const ASIDE: Duration = Duration::from_secs(5);
+/// How long deleting a session may take.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long posting a notification or a response may take.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One upstream over HTTP. Clones are the same.
+/// One upstream over HTTP. Clones share everything.
 #[derive(Clone)]
-pub(crate) struct Web(Arc<Shared>);
+pub(crate) struct HttpTransport(Arc<Shared>);
 
 struct Shared {
     http: reqwest::Client,
     url: String,
-    in_flight: Arc<InFlight>,
+    router: Arc<MessageRouter>,
     tap: Tap,
     headers: HeaderMap,
     connect: Connect,
     tokens: Option<Arc<dyn Tokens>>,
     session: Mutex<Session>,
-    /// Held by who begins a new session.
-    renewing: tokio::sync::Mutex<()>,
+    /// Held while the session is renewed.
+    renewal: tokio::sync::Mutex<()>,
 }
 
-/// What the server knows us by.
+/// The HTTP session of a legacy server.
 #[derive(Default)]
 struct Session {
     id: Option<String>,
-    /// Counts sessions, so that a lost one is replaced once.
+    /// Counts sessions, so that a lost one is renewed once.
     number: u64,
-    /// Ends the stream beside.
+    /// Closes the GET stream when dropped.
     stream: Option<DropGuard>,
 }
 
-impl Web {
+impl HttpTransport {
     pub(super) fn new(
         settings: &Settings,
-        in_flight: Arc<InFlight>,
+        router: Arc<MessageRouter>,
         tap: Tap,
     ) -> Result<Self, Failure> {
         let Connect::Http { url, headers, auth } = &settings.connect else {
@@ -88,87 +87,94 @@ impl Web {
             };
             all.insert(AUTHORIZATION, bearer(token.reveal()).ok_or_else(unusable)?);
         }
-        // Whoever logs in to a server wants to be let in, whether its entry foresaw that or not.
+        // A login is used even if the entry does not mention it.
         let tokens = settings.tokens.clone().filter(|_| !all.contains_key(AUTHORIZATION));
         let http = settings.http.get(url.reveal()).map_err(|why| Failure::Unusable { why })?;
         let url = url.reveal().to_owned();
         let connect = settings.connect.clone();
-        let (session, renewing) = (Mutex::default(), tokio::sync::Mutex::default());
+        let (session, renewal) = (Mutex::default(), tokio::sync::Mutex::default());
         let headers = all;
         Ok(Self(Arc::new(Shared {
             http,
             url,
-            in_flight,
+            router,
             tap,
             headers,
             connect,
             tokens,
             session,
-            renewing,
+            renewal,
         })))
     }
 
-    /// The turn of who begins a new session.
-    pub(super) async fn renewing(&self) -> MutexGuard<'_, ()> {
-        self.0.renewing.lock().await
+    /// Waits for a renewal of the session in progress, and blocks others.
+    pub(super) async fn lock_renewal(&self) -> MutexGuard<'_, ()> {
+        self.0.renewal.lock().await
     }
 
     pub(super) fn session_number(&self) -> u64 {
         lock(&self.0.session).number
     }
 
-    /// Posts what is no request.
+    /// Posts a notification or a response.
     pub(super) async fn send(
         &self,
         text: String,
         headers: &[(String, String)],
     ) -> Result<(), Failure> {
-        let sending = post::send(&self.0, text, headers);
+        let sending = post::send(&self.0, text.into(), headers);
         let late = || {
             let why = "it does not take a message".to_owned();
             Failure::Broken { why, sent: true, incident: incident() }
         };
-        timeout(ASIDE, sending).await.unwrap_or_else(|_| Err(late()))
+        timeout(SEND_TIMEOUT, sending).await.unwrap_or_else(|_| Err(late()))
     }
 
-    /// Posts a request, and reads what comes until it is answered.
-    pub(super) async fn exchange(&self, posted: &Posted<'_>) -> Result<Exchanged, Failure> {
+    /// Posts a request and routes messages until its response has arrived.
+    pub(super) async fn exchange(
+        &self,
+        posted: &PostedRequest<'_>,
+    ) -> Result<PostOutcome, Failure> {
         if !posted.request.is_handshake() {
-            // In no session that is about to be replaced.
-            drop(self.renewing().await);
+            // Not in a session that is being replaced.
+            drop(self.lock_renewal().await);
         }
         posted.exchange(&self.0).await
     }
 
-    /// Hears what the server says beside the answers, where there is a session, for as long as there is that one.
-    pub(super) fn listen(&self, headers: &[(String, String)]) {
+    /// Opens the GET stream of the current session, if there is one.
+    pub(super) fn open_stream(&self, headers: &[(String, String)]) {
         let mut session = lock(&self.0.session);
         let Some(id) = session.id.clone() else { return };
         let stop = CancellationToken::new();
         session.stream = Some(stop.clone().drop_guard());
         let (shared, headers) = (self.0.clone(), headers.to_vec());
         tokio::spawn(async move {
-            let listening = post::listen(&shared, id, headers);
-            if let Some(Err(failure)) = stop.run_until_cancelled(listening).await {
-                let server = shared.in_flight.server();
+            let stream = post::stream(&shared, id, headers);
+            if let Some(Err(failure)) = stop.run_until_cancelled(stream).await {
+                let server = shared.router.server();
                 let error = failure.into_error(server);
-                tracing::debug!(server, "there is no stream beside: {error}");
+                tracing::debug!(server, "failed to open the GET stream: {error}");
             }
         });
     }
 
-    /// Ends the session, where there is one. Whether the server does or not, it is of no use to us any more.
+    /// Deletes the session, if there is one. Errors are ignored.
     pub(super) async fn close(&self, headers: &[(String, String)]) {
         let Session { id, stream, .. } = std::mem::take(&mut *lock(&self.0.session));
         drop(stream);
         let Some(id) = id else { return };
-        let going = Going { method: Method::DELETE, session: Some(id), ..Going::get(headers) };
+        let outgoing = OutgoingRequest {
+            method: Method::DELETE,
+            session: Some(id),
+            ..OutgoingRequest::get(headers)
+        };
         let ended = async {
             if let Ok(token) = self.0.token().await {
-                let _ = self.0.send_once(&going, token.as_deref()).await;
+                let _ = self.0.send_once(&outgoing, token.as_deref()).await;
             }
         };
-        let _ = timeout(FAREWELL, ended).await;
+        let _ = timeout(DELETE_TIMEOUT, ended).await;
     }
 }
 
@@ -182,8 +188,8 @@ fn bearer(token: &str) -> Option<HeaderValue> {
     sensitive(&format!("Bearer {token}"))
 }
 
-/// One request over the net, but for what makes it ours.
-struct Going<'g> {
+/// An HTTP request, except for the headers that all of them share.
+struct OutgoingRequest<'g> {
     method: Method,
     session: Option<String>,
     headers: &'g [(String, String)],
@@ -191,22 +197,24 @@ struct Going<'g> {
     body: Option<Bytes>,
 }
 
-impl<'g> Going<'g> {
+impl<'g> OutgoingRequest<'g> {
     fn get(headers: &'g [(String, String)]) -> Self {
         Self { method: Method::GET, session: None, headers, last_event: None, body: None }
     }
 
-    fn post(text: &str, session: Option<String>, headers: &'g [(String, String)]) -> Self {
-        let body = Some(Bytes::copy_from_slice(text.as_bytes()));
-        Self { method: Method::POST, session, body, ..Self::get(headers) }
+    fn post(body: Bytes, session: Option<String>, headers: &'g [(String, String)]) -> Self {
+        Self { method: Method::POST, session, body: Some(body), ..Self::get(headers) }
     }
 }
 
 impl Shared {
-    /// Sends it, with another token where the first is refused and there is one. Says what was shown, too.
-    async fn send(&self, going: &Going<'_>) -> Result<(reqwest::Response, Credentials), Failure> {
+    /// Sends a request, and again if the token is rejected and another one is available. Returns which credentials were sent.
+    async fn send(
+        &self,
+        outgoing: &OutgoingRequest<'_>,
+    ) -> Result<(reqwest::Response, Credentials), Failure> {
         let token = self.token().await?;
-        let response = self.send_once(going, token.as_deref()).await?;
+        let response = self.send_once(outgoing, token.as_deref()).await?;
         let sent = self.shown(token.as_deref());
         let Some(tokens) = &self.tokens else { return Ok((response, sent)) };
         let status = response.status();
@@ -215,7 +223,7 @@ impl Shared {
         }
         let challenge = challenge(&response);
         let refusal = Refusal {
-            server: self.in_flight.server(),
+            server: self.router.server(),
             connect: &self.connect,
             token: token.as_deref(),
             status: status.as_u16(),
@@ -223,7 +231,7 @@ impl Shared {
         };
         if tokens.refused(refusal).await.map_err(|no_token| self.without(no_token))? {
             let token = self.token().await?;
-            let response = self.send_once(going, token.as_deref()).await?;
+            let response = self.send_once(outgoing, token.as_deref()).await?;
             return Ok((response, self.shown(token.as_deref())));
         }
         Ok((response, sent))
@@ -237,14 +245,14 @@ impl Shared {
         }
     }
 
-    /// The token of whoever logged in.
+    /// The token of the user's login, if there is one.
     async fn token(&self) -> Result<Option<String>, Failure> {
         let Some(tokens) = &self.tokens else { return Ok(None) };
-        let token = tokens.token(self.in_flight.server(), &self.connect).await;
+        let token = tokens.token(self.router.server(), &self.connect).await;
         token.map_err(|no_token| self.without(no_token))
     }
 
-    /// Nothing was sent yet, or it was refused.
+    /// Converts a token error. The request was not sent, or was rejected.
     fn without(&self, no_token: NoToken) -> Failure {
         match no_token {
             NoToken::Unusable(why) => Failure::Unusable { why },
@@ -256,27 +264,27 @@ impl Shared {
 
     async fn send_once(
         &self,
-        going: &Going<'_>,
+        outgoing: &OutgoingRequest<'_>,
         token: Option<&str>,
     ) -> Result<reqwest::Response, Failure> {
         let mut request = self
             .http
-            .request(going.method.clone(), self.url.as_str())
+            .request(outgoing.method.clone(), self.url.as_str())
             .headers(self.headers.clone())
             .header(ACCEPT, ACCEPTED);
-        for (name, value) in going.headers {
+        for (name, value) in outgoing.headers {
             request = request.header(name, value);
         }
-        if let Some(session) = &going.session {
+        if let Some(session) = &outgoing.session {
             request = request.header(SESSION, session);
         }
-        if let Some(last_event) = going.last_event {
+        if let Some(last_event) = outgoing.last_event {
             request = request.header(LAST_EVENT, last_event);
         }
         if let Some(value) = token.and_then(bearer) {
             request = request.header(AUTHORIZATION, value);
         }
-        if let Some(body) = &going.body {
+        if let Some(body) = &outgoing.body {
             request = request.header(CONTENT_TYPE, JSON).body(body.clone());
         }
         request.send().await.map_err(|error| self.unreachable(error))
@@ -285,7 +293,7 @@ impl Shared {
     fn unreachable(&self, error: reqwest::Error) -> Failure {
         let sent = !(error.is_connect() || error.is_builder());
         // The address may be secret.
-        let mut why = self.hide(&told(&error.without_url()));
+        let mut why = self.hide(&format_error_chain(&error.without_url()));
         // What the libraries of encryption say of a server that knows none.
         if why.contains("InvalidContentType") || why.contains("wrong version number") {
             why.push_str("; it may speak `http://` there, and not `https://`");
@@ -299,7 +307,7 @@ impl Shared {
 }
 
 /// An error and what is behind it, without the layers that only say that there was one.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn format_error_chain(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(source) = error.source()
         && says_nothing(&error.to_string())

@@ -1,60 +1,61 @@
-//! Messages of ours, and what the server answers to them. Whatever goes wrong, whoever waits hears of it in our words.
+//! Posts messages and handles the responses, as JSON, as server-sent events, or as HTTP errors.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
 use mcp::client::{
-    ErrorObject, EventParser, EventTooLarge, MESSAGE_BYTES_MAX, Message, Request, RequestId,
-    Resumption, read,
+    ErrorObject, MESSAGE_BYTES_MAX, Message, Request, RequestId, Resumption, SseEventTooLarge,
+    SseParser, read,
 };
 
 use super::{
-    EVENTS, Going, JSON, SESSION, Shared, challenge, explanation, has_type, is_refusal, lock,
-    sleep, timeout,
+    EVENTS, JSON, OutgoingRequest, SESSION, Shared, challenge, error_page, has_type, is_refusal,
+    lock, sleep, timeout,
 };
 use crate::error::Credentials;
 use crate::upstream::failure::{Failure, incident};
-use crate::upstream::in_flight::Sent;
+use crate::upstream::router::SentFlag;
 
-/// How much of a page that is no answer is read, in case that it says why.
+/// How much of an error page is read for its explanation.
 const EXPLANATION_BYTES: usize = 64 * 1024;
-/// Whoever wants to be left alone for longer says nothing that helps.
+/// A longer `Retry-After` is ignored.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the end of a stream is waited for after its answer, so that its connection can be used again.
-const REST: Duration = Duration::from_millis(50);
-/// JSON-RPC's code for what is no request.
+/// How long the rest of a stream is drained after the response, so that its connection can be reused.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
+/// JSON-RPC's code for an invalid request.
 const INVALID_REQUEST: i64 = -32600;
 
-/// A request that is posted.
-pub(in crate::upstream) struct Posted<'p> {
+/// A request to post.
+pub(in crate::upstream) struct PostedRequest<'p> {
     pub(in crate::upstream) id: RequestId,
     pub(in crate::upstream) request: &'p Request,
     pub(in crate::upstream) headers: Vec<(String, String)>,
-    pub(in crate::upstream) text: String,
-    pub(in crate::upstream) sent: &'p Sent,
+    pub(in crate::upstream) text: Bytes,
+    pub(in crate::upstream) sent: &'p SentFlag,
 }
 
-/// What came of a request.
-pub(in crate::upstream) enum Exchanged {
-    /// Whoever waits has the answer.
-    Answered,
-    /// The server does not know the session of this number.
+/// The outcome of a post.
+pub(in crate::upstream) enum PostOutcome {
+    /// The response has been routed.
+    Responded,
+    /// The server does not know the session with this number.
     SessionLost { number: u64, status: StatusCode },
 }
 
-impl Posted<'_> {
-    pub(super) async fn exchange(&self, shared: &Arc<Shared>) -> Result<Exchanged, Failure> {
+impl PostedRequest<'_> {
+    pub(super) async fn exchange(&self, shared: &Arc<Shared>) -> Result<PostOutcome, Failure> {
         let is_handshake = self.request.is_handshake();
         let (session, number) = {
             let session = lock(&shared.session);
             (session.id.clone().filter(|_| !is_handshake), session.number)
         };
-        let going = Going::post(&self.text, session, &self.headers);
-        shared.tap.sent(self.text.as_bytes());
+        let outgoing = OutgoingRequest::post(self.text.clone(), session, &self.headers);
+        shared.tap.sent(&self.text);
         self.sent.set(true);
-        let (response, shown) = match shared.send(&going).await {
+        let (response, shown) = match shared.send(&outgoing).await {
             Ok(sent) => sent,
             Err(failure) => {
                 if let Failure::Broken { sent: false, .. } = &failure {
@@ -71,15 +72,15 @@ impl Posted<'_> {
             let why = format!("it takes a request without answering it (HTTP {status})");
             return Err(Failure::Protocol { why });
         }
-        if status == StatusCode::NOT_FOUND && going.session.is_some() {
-            return Ok(Exchanged::SessionLost { number, status });
+        if status == StatusCode::NOT_FOUND && outgoing.session.is_some() {
+            return Ok(PostOutcome::SessionLost { number, status });
         }
         if !status.is_success() {
             let is_probe = is_handshake
                 && self.request.method() == "server/discover"
                 && status.is_client_error();
             return Err(match shared.declined(response).await {
-                // It is one of the old ones, which know no such request and answer with whatever they have.
+                // Legacy servers reject the unknown method with any status.
                 failure if is_probe && !matches!(failure, Failure::Upstream { .. }) => {
                     let message = format!("HTTP {status}");
                     Failure::Upstream { code: INVALID_REQUEST, message, data: None }
@@ -109,8 +110,8 @@ impl Posted<'_> {
         };
         shared.tap.received(&body);
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        match shared.hear(text, Some(self.id)) {
-            true => Ok(Exchanged::Answered),
+        match shared.route(text, Some(self.id)) {
+            true => Ok(PostOutcome::Responded),
             false => {
                 let why = "its answer is none to what was asked".to_owned();
                 Err(Failure::Protocol { why })
@@ -119,20 +120,20 @@ impl Posted<'_> {
     }
 }
 
-/// Posts what is no request.
+/// Posts a notification or a response.
 pub(super) async fn send(
     shared: &Arc<Shared>,
-    text: String,
+    text: Bytes,
     headers: &[(String, String)],
 ) -> Result<(), Failure> {
-    shared.tap.sent(text.as_bytes());
-    let going = Going::post(&text, lock(&shared.session).id.clone(), headers);
-    let (response, shown) = shared.send(&going).await?;
+    shared.tap.sent(&text);
+    let outgoing = OutgoingRequest::post(text, lock(&shared.session).id.clone(), headers);
+    let (response, shown) = shared.send(&outgoing).await?;
     let status = response.status();
     if is_refusal(status) {
         return Err(shared.turned_away(response, shown).await);
     }
-    if status == StatusCode::NOT_FOUND && going.session.is_some() {
+    if status == StatusCode::NOT_FOUND && outgoing.session.is_some() {
         let why = format!("it does not know the session that it has just begun (HTTP {status})");
         return Err(Failure::Connect { why, incident: incident() });
     }
@@ -142,28 +143,29 @@ pub(super) async fn send(
     }
 }
 
-/// Asks for the stream that belongs to no request, and hears what comes, for ever.
-pub(super) async fn listen(
+/// Opens the GET stream and routes its messages until it cannot be reopened.
+pub(super) async fn stream(
     shared: &Arc<Shared>,
     session: String,
     headers: Vec<(String, String)>,
-) -> Result<Exchanged, Failure> {
-    let going = Going { session: Some(session.clone()), ..Going::get(&headers) };
-    match events(shared, &going).await {
+) -> Result<PostOutcome, Failure> {
+    let outgoing =
+        OutgoingRequest { session: Some(session.clone()), ..OutgoingRequest::get(&headers) };
+    match open_events(shared, &outgoing).await {
         Ok(response) => follow(shared, response, None, Some(session), &headers).await,
-        Err(Unopened::Never(failure) | Unopened::Now(failure)) => Err(failure),
+        Err(StreamError::Permanent(failure) | StreamError::Temporary(failure)) => Err(failure),
     }
 }
 
-/// Hears the events of a response until the request of `origin` is answered; what belongs to no request, for ever. A stream
-/// that breaks is read on where the server has said from where.
+/// Routes the events of a response until the response to `origin` has arrived, or forever for the GET stream. Resumes a
+/// stream that breaks if its events had ids.
 async fn follow(
     shared: &Arc<Shared>,
     response: reqwest::Response,
     origin: Option<RequestId>,
     session: Option<String>,
     headers: &[(String, String)],
-) -> Result<Exchanged, Failure> {
+) -> Result<PostOutcome, Failure> {
     let ended = || {
         let why = "it ended before it answered".to_owned();
         Failure::Broken { why, sent: true, incident: incident() }
@@ -172,100 +174,106 @@ async fn follow(
     let mut response = Some(response);
     loop {
         if let Some(response) = response.take()
-            && hear_events(shared, response, origin, &mut resumption).await?
+            && route_events(shared, response, origin, &mut resumption).await?
         {
-            return Ok(Exchanged::Answered);
+            return Ok(PostOutcome::Responded);
         }
         if origin.is_some() && resumption.last_event().is_none() {
             return Err(ended());
         }
-        sleep(resumption.pause()).await;
+        sleep(resumption.delay()).await;
         let last_event = resumption.last_event();
-        let going = Going { session: session.clone(), last_event, ..Going::get(headers) };
-        match events(shared, &going).await {
+        let outgoing = OutgoingRequest {
+            session: session.clone(),
+            last_event,
+            ..OutgoingRequest::get(headers)
+        };
+        match open_events(shared, &outgoing).await {
             Ok(resumed) => {
-                resumption.connected();
+                resumption.record_success();
                 response = Some(resumed);
             }
-            Err(Unopened::Never(_)) if origin.is_some() => return Err(ended()),
-            Err(Unopened::Never(failure)) => return Err(failure),
-            Err(Unopened::Now(_)) => resumption.failed(),
+            Err(StreamError::Permanent(_)) if origin.is_some() => return Err(ended()),
+            Err(StreamError::Permanent(failure)) => return Err(failure),
+            Err(StreamError::Temporary(_)) => resumption.record_failure(),
         }
     }
 }
 
-/// Hears the events of one response. Says whether the request of `origin` was answered.
-async fn hear_events(
+/// Routes the events of one response. Returns whether the response to `origin` has arrived.
+async fn route_events(
     shared: &Arc<Shared>,
     mut response: reqwest::Response,
     origin: Option<RequestId>,
     resumption: &mut Resumption,
 ) -> Result<bool, Failure> {
-    let mut parser = EventParser::default();
+    let mut parser = SseParser::default();
     loop {
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(false),
             Err(error) => {
                 let error = error.without_url();
-                tracing::debug!(server = shared.in_flight.server(), "a stream breaks: {error}");
+                tracing::debug!(server = shared.router.server(), "a stream breaks: {error}");
                 return Ok(false);
             }
         };
-        let too_large = |EventTooLarge| Failure::TooLarge { limit: MESSAGE_BYTES_MAX };
-        let mut is_answered = false;
-        for event in parser.read(&chunk).map_err(too_large)? {
-            resumption.hear(&event);
+        let too_large = |SseEventTooLarge| Failure::TooLarge { limit: MESSAGE_BYTES_MAX };
+        let mut is_responded = false;
+        for event in parser.feed(&chunk).map_err(too_large)? {
+            resumption.observe(&event);
             if let Some(text) = event.message() {
                 shared.tap.received(text.as_bytes());
-                is_answered |= shared.hear(text, origin);
+                is_responded |= shared.route(text, origin);
             }
         }
-        if is_answered {
+        if is_responded {
             let rest = async move { while let Ok(Some(_)) = response.chunk().await {} };
-            tokio::spawn(timeout(REST, rest));
+            tokio::spawn(timeout(DRAIN_TIMEOUT, rest));
             return Ok(true);
         }
     }
 }
 
-/// Why there is no stream.
-enum Unopened {
-    /// Asking again would change nothing.
-    Never(Failure),
-    Now(Failure),
+/// Why a stream cannot be opened.
+enum StreamError {
+    Permanent(Failure),
+    Temporary(Failure),
 }
 
-async fn events(shared: &Arc<Shared>, going: &Going<'_>) -> Result<reqwest::Response, Unopened> {
-    let (response, shown) = shared.send(going).await.map_err(Unopened::Now)?;
+async fn open_events(
+    shared: &Arc<Shared>,
+    outgoing: &OutgoingRequest<'_>,
+) -> Result<reqwest::Response, StreamError> {
+    let (response, shown) = shared.send(outgoing).await.map_err(StreamError::Temporary)?;
     let status = response.status();
     if is_refusal(status) {
-        return Err(Unopened::Never(shared.turned_away(response, shown).await));
+        return Err(StreamError::Permanent(shared.turned_away(response, shown).await));
     }
-    let is_forgotten = status == StatusCode::NOT_FOUND && going.session.is_some();
+    let is_forgotten = status == StatusCode::NOT_FOUND && outgoing.session.is_some();
     let why = format!("HTTP {status}");
     if status == StatusCode::METHOD_NOT_ALLOWED || is_forgotten {
-        return Err(Unopened::Never(Failure::Protocol { why }));
+        return Err(StreamError::Permanent(Failure::Protocol { why }));
     }
     if !status.is_success() {
-        return Err(Unopened::Now(Failure::Protocol { why }));
+        return Err(StreamError::Temporary(Failure::Protocol { why }));
     }
     if !has_type(&response, EVENTS) {
         let why = "it is no stream of events".to_owned();
-        return Err(Unopened::Never(Failure::Protocol { why }));
+        return Err(StreamError::Permanent(Failure::Protocol { why }));
     }
     Ok(response)
 }
 
 impl Shared {
-    /// Takes in the messages of a text. Says whether the request of `origin` was answered.
-    fn hear(&self, text: &str, origin: Option<RequestId>) -> bool {
-        let mut is_answered = false;
+    /// Routes the messages of a text. Returns whether the response to `origin` is among them.
+    fn route(&self, text: &str, origin: Option<RequestId>) -> bool {
+        let mut is_responded = false;
         for message in read(text) {
-            let answered = self.in_flight.hear(message, origin);
-            is_answered |= answered.is_some() && answered == origin;
+            let responded = self.router.route(message, origin);
+            is_responded |= responded.is_some() && responded == origin;
         }
-        is_answered
+        is_responded
     }
 
     /// It does not let us in. What it says to that is often the only reason that there is.
@@ -277,8 +285,8 @@ impl Shared {
             self.tap.received(&body);
         }
         let said = match error_in(&body) {
-            Some(error) => explanation::of(error.message.as_bytes()),
-            None => explanation::of(&body),
+            Some(error) => error_page::describe(error.message.as_bytes()),
+            None => error_page::describe(&body),
         };
         let said: Vec<String> = challenge.into_iter().chain(said).collect();
         let said = (!said.is_empty()).then(|| self.hide(&said.join("; ")));
@@ -306,7 +314,7 @@ impl Shared {
                 Failure::Unusable { why }
             }
             (None, _) => {
-                let said = explanation::of(&body).map(|text| format!(": {text}"));
+                let said = error_page::describe(&body).map(|text| format!(": {text}"));
                 let mut why = self.hide(&format!("HTTP {status}{}", said.unwrap_or_default()));
                 if status == StatusCode::NOT_FOUND {
                     why.push_str("; see that its URL is right, path included");
