@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 
@@ -44,6 +44,16 @@ struct FileId {
 pub(crate) struct Stamp {
     modified: Option<SystemTime>,
     size: u64,
+}
+
+/// What is asked about a file.
+///
+/// Linux keeps the time of the next write exactly once somebody has asked for the last one, so each flush then writes the
+/// inode too. Only the time of the database matters, which is seldom written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Identity,
+    Stamp,
 }
 
 /// The counter in the database file itself, without the log. Carrying the log over only ever moves it forward, so one that
@@ -114,7 +124,7 @@ impl OpenStore {
 impl OpenFiles {
     fn look_up(path: &Path) -> Result<Self, Error> {
         let look_up = |file: PathBuf| {
-            let (id, _) = identify(&file)?;
+            let (id, _) = identify(&file, Wanted::Identity)?;
             Ok::<_, Error>((file, id))
         };
         // The path itself stays a symbolic link if it is one, so that a link that leads elsewhere is noticed. SQLite
@@ -132,7 +142,7 @@ impl OpenFiles {
     pub(crate) fn check(&self) -> Result<Stamp, Error> {
         let [_, others @ ..] = &self.files;
         for (path, id) in others {
-            check(path, *id)?;
+            check(path, *id, Wanted::Identity)?;
         }
         self.check_database()
     }
@@ -140,7 +150,7 @@ impl OpenFiles {
     /// The same for the database alone: its log comes and goes with the connections.
     pub(crate) fn check_database(&self) -> Result<Stamp, Error> {
         let (path, id) = &self.files[0];
-        check(path, *id)
+        check(path, *id, Wanted::Stamp)
     }
 }
 
@@ -152,36 +162,68 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     file.into()
 }
 
-fn check(path: &Path, open: FileId) -> Result<Stamp, Error> {
-    match identify(path)? {
+fn check(path: &Path, open: FileId, wanted: Wanted) -> Result<Stamp, Error> {
+    match identify(path, wanted)? {
         (id, stamp) if id == open => Ok(stamp),
         _ => Err(moved(path, "was replaced by another file while it was open")),
     }
 }
 
 /// Fails unless the path is the only name of a file.
-fn identify(path: &Path) -> Result<(FileId, Stamp), Error> {
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(moved(path, "was removed while it was open"));
-        }
-        metadata => metadata?,
+#[cfg(target_os = "linux")]
+fn identify(path: &Path, wanted: Wanted) -> Result<(FileId, Stamp), Error> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    use rustix::io::Errno;
+
+    let identity = StatxFlags::INO | StatxFlags::NLINK;
+    let flags = match wanted {
+        Wanted::Identity => identity,
+        Wanted::Stamp => identity | StatxFlags::MTIME | StatxFlags::SIZE,
     };
+    let found = match statx(CWD, path, AtFlags::empty(), flags) {
+        // The kernel is too old for it, or a container forbids it.
+        Err(Errno::NOSYS | Errno::PERM) => return identify_by_metadata(path),
+        found => found.map_err(|error| not_found(path, error.into()))?,
+    };
+    check_only_name(path, found.stx_nlink.into())?;
+    let device = (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor);
+    let modified = Duration::new(found.stx_mtime.tv_sec.unsigned_abs(), found.stx_mtime.tv_nsec);
+    let stamp =
+        Stamp { modified: SystemTime::UNIX_EPOCH.checked_add(modified), size: found.stx_size };
+    Ok((FileId { device, inode: found.stx_ino }, stamp))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn identify(path: &Path, _: Wanted) -> Result<(FileId, Stamp), Error> {
+    identify_by_metadata(path)
+}
+
+fn identify_by_metadata(path: &Path) -> Result<(FileId, Stamp), Error> {
+    let metadata = fs::metadata(path).map_err(|error| not_found(path, error))?;
     let stamp = Stamp { modified: metadata.modified().ok(), size: metadata.len() };
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        if metadata.nlink() > 1 {
-            let names = metadata.nlink();
-            return Err(moved(
-                path,
-                &format!("has {names} names (hard links) and needs to have one"),
-            ));
-        }
+        check_only_name(path, metadata.nlink())?;
         Ok((FileId { device: metadata.dev(), inode: metadata.ino() }, stamp))
     }
     #[cfg(not(unix))]
     Ok((FileId { device: 0, inode: 0 }, stamp))
+}
+
+fn not_found(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => moved(path, "was removed while it was open"),
+        _ => error.into(),
+    }
+}
+
+#[cfg(unix)]
+fn check_only_name(path: &Path, names: u64) -> Result<(), Error> {
+    if names <= 1 {
+        return Ok(());
+    }
+    Err(moved(path, &format!("has {names} names (hard links) and needs to have one")))
 }
 
 fn moved(path: &Path, what: &str) -> Error {
