@@ -33,8 +33,17 @@ impl fmt::Debug for Key {
 }
 
 /// Computes the hashes of one store.
-#[derive(Debug, Clone)]
-pub(crate) struct Chain(Option<Key>);
+#[derive(Clone)]
+pub(crate) struct Chain {
+    /// A hash that has taken in the key, where there is one: each begins as a copy of it.
+    begun: Sum,
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Chain(…)")
+    }
+}
 
 /// What the root binds: everything about a session that never changes.
 pub(crate) struct Root<'a> {
@@ -76,12 +85,21 @@ pub(crate) struct Link<'a> {
 
 impl Chain {
     pub(crate) fn new(key: Option<Key>) -> Self {
-        Self(key)
+        let begun = key.map_or_else(
+            || Sum::Plain(Sha256::new()),
+            |Key(key)| {
+                // HMAC itself fills a key up with zeros to the length of a block.
+                let mut block = [0; 64];
+                block[..key.len()].copy_from_slice(&key);
+                Sum::Keyed(Hmac::new(&block.into()))
+            },
+        );
+        Self { begun }
     }
 
     /// The chain that everybody can compute, for exported logs.
     pub(crate) fn plain() -> Self {
-        Self(None)
+        Self::new(None)
     }
 
     /// Tells the key without telling it.
@@ -163,15 +181,7 @@ impl Chain {
     }
 
     fn sum(&self, domain: &str) -> Sum {
-        let mut sum = match &self.0 {
-            Some(Key(key)) => {
-                // HMAC itself fills a key up with zeros to the length of a block.
-                let mut block = [0; 64];
-                block[..key.len()].copy_from_slice(key);
-                Sum::Keyed(Hmac::new(&block.into()))
-            }
-            None => Sum::Plain(Sha256::new()),
-        };
+        let mut sum = self.begun.clone();
         sum.bytes(b"workflowlookup log 1");
         sum.bytes(domain.as_bytes());
         sum
@@ -194,6 +204,7 @@ impl Event {
 }
 
 /// Fields go in with their lengths, so that no two lists of fields look alike.
+#[derive(Clone)]
 enum Sum {
     Keyed(Hmac<Sha256>),
     Plain(Sha256),
