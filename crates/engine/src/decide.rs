@@ -99,7 +99,7 @@ pub(crate) fn current<'a, 'b>(
         return Err(Refusal::BadState { details });
     }
     let loops = state.loops.clone();
-    let completed = Ids::new(&state.completed);
+    let completed = Ids::of_session(&state.completed);
     let keeper = Keeper::Session(state.rules);
     let found = find(workflow, &completed, loops, &state.context, keeper, budget)?;
     if found.step.map(|step| &*step.id) != state.step.as_deref() {
@@ -114,7 +114,7 @@ pub(crate) fn current<'a, 'b>(
 /// copy, in a log from elsewhere.
 pub fn check_state(workflow: &Workflow, state: &State, budget: &Budget) -> Result<(), Refusal> {
     check_context(&state.context)?;
-    let completed = state.completed.iter().map(|id| &**id);
+    let completed = state.completed.iter();
     let gated = state.gated.iter().map(String::as_str);
     if let Some(unknown) = completed.chain(gated).find(|id| workflow.step(id).is_none()) {
         return Err(Refusal::step_not_found(workflow, unknown));
@@ -247,11 +247,10 @@ fn place_after(
     }
     let ended = loops.loops.extract_if(.., |id, progress| progress.ended && is_top(id));
     completed.extend(ended.map(|(id, _)| id));
-    let before = state.completed.iter().map(|id| &**id);
-    let all: Vec<&str> = before.chain(completed.iter().map(String::as_str)).collect();
+    let all = Ids::with_more(&state.completed, &completed);
     let context = merged(state, submission);
     let keeper = Keeper::Session(state.rules);
-    let next = find(workflow, &Ids::new(&all), loops.clone(), &context, keeper, budget)?;
+    let next = find(workflow, &all, loops.clone(), &context, keeper, budget)?;
     let step = next.step.map(|step| step.id.to_string());
     let gates = loop_gates(&next, &state.gated);
     Ok(Place { step, completed, loops, gates })

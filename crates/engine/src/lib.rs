@@ -6,6 +6,7 @@
 mod check;
 mod command;
 mod compiled;
+mod completed;
 mod criteria;
 mod decide;
 mod event;
@@ -21,6 +22,7 @@ mod view;
 pub use budget::{Budget, Exhausted, INPUT_BYTES_MAX};
 pub use check::{Checker, Verdict};
 pub use command::Command;
+pub use completed::Completed;
 pub use decide::{CONTEXT_BYTES_MAX, OUTPUT_BYTES_MAX, REASON_BYTES_MAX, check_state, decide};
 pub use event::{
     Channel, Decision, Event, ImportOrigin, Origin, OutputLocation, Place, Submission,

@@ -12,6 +12,7 @@ use workflow::limits::LOOP_LEVELS_MAX;
 use workflow::template::fill;
 use workflow::{Condition, Context, Variables, Workflow};
 
+use crate::completed::{Completed, SearchStart};
 use crate::decide::check_bytes;
 use crate::guidance::{Guidance, Opening, compose};
 use crate::loops::{Lacking, LoopProgress, LoopState, in_progress};
@@ -113,15 +114,23 @@ pub(crate) fn find<'a, 'b>(
         idle: 0,
     };
     let named = workflow.named_bodies();
-    let top = workflow.steps.iter().filter(|step| !named.contains(step.id()));
+    let is_top = |step: &&Step| !named.contains(step.id());
     // Only a loop that stands here can be reported: one inside another is that one's business.
     if !search.state.loops.is_empty() {
-        let loops = top.clone().filter(|step| matches!(step, Step::Loop(_)));
-        for step in loops.filter(|step| completed.contains(step.id())) {
+        let loops = workflow.steps.iter().filter(|step| matches!(step, Step::Loop(_)));
+        for step in loops.filter(is_top).filter(|step| completed.contains(step.id())) {
             search.state.drop_reported(workflow, step);
         }
     }
-    let step = search.first(top, Done::Reported { ids: completed, met: 0 })?;
+    let SearchStart { step, met } = completed.search_start();
+    // Steps that were passed before are paid for again, so that a call costs the same whatever is remembered.
+    budget.spend(step.into()).map_err(Refusal::exhausted("", "finding the way"))?;
+    let rest = workflow.steps.iter().skip(step as usize).filter(is_top);
+    let mut done = Done::Reported { ids: completed, met: met as usize, first_open: None };
+    let step = search.first(rest, &mut done)?;
+    if let Done::Reported { first_open: Some((id, met)), .. } = done {
+        completed.set_search_start(workflow, id, met);
+    }
     let Search { state, variables, running, notes, .. } = search;
     if keeper != Keeper::Agent && budget.steps() - before > SESSION_STEPS_MAX {
         let why = budget::Exhausted::Steps { limit: SESSION_STEPS_MAX };
@@ -241,11 +250,39 @@ pub(crate) struct Ids<'a> {
     /// Their places, in the order of the ids; made when it is needed. Mostly there are a few, for which hashing costs
     /// more than it saves.
     sorted: OnceCell<Vec<usize>>,
+    /// Those of a session know where a search can start. Beside them, how many are not of the session yet.
+    session: Option<(&'a Completed, usize)>,
 }
 
 impl<'a> Ids<'a> {
     pub(crate) fn new<Id: AsRef<str>>(ids: &'a [Id]) -> Self {
-        Self { given: ids.iter().map(AsRef::as_ref).collect(), sorted: OnceCell::new() }
+        let given = ids.iter().map(AsRef::as_ref).collect();
+        Self { given, sorted: OnceCell::new(), session: None }
+    }
+
+    /// What a session has completed.
+    pub(crate) fn of_session(completed: &'a Completed) -> Self {
+        Self::with_more(completed, &[])
+    }
+
+    /// What a session has completed, and what it completes next.
+    pub(crate) fn with_more(completed: &'a Completed, more: &'a [String]) -> Self {
+        let given = completed.iter().chain(more.iter().map(String::as_str)).collect();
+        Self { given, sorted: OnceCell::new(), session: Some((completed, more.len())) }
+    }
+
+    fn search_start(&self) -> SearchStart {
+        self.session.map(|(completed, _)| completed.search_start()).unwrap_or_default()
+    }
+
+    /// Remembers the first step that is not completed, and how many ids were met before it.
+    fn set_search_start(&self, workflow: &Workflow, step: &str, met: usize) {
+        // What is completed next may be refused by the store.
+        let Some((completed, 0)) = self.session else { return };
+        let step = workflow.top_level(step).and_then(|step| u32::try_from(step).ok());
+        if let (Some(step), Ok(met)) = (step, u32::try_from(met)) {
+            completed.set_search_start(SearchStart { step, met });
+        }
     }
 
     /// Each id once.
@@ -274,11 +311,13 @@ enum Done<'d> {
     Reported {
         ids: &'d Ids<'d>,
         met: usize,
+        /// The first step that is not completed, and how many were met before it.
+        first_open: Option<(&'d str, usize)>,
     },
     InIteration(&'d [String]),
 }
 
-impl Done<'_> {
+impl<'d> Done<'d> {
     /// What it takes to look for one.
     fn steps(&self) -> u64 {
         match self {
@@ -287,28 +326,37 @@ impl Done<'_> {
         }
     }
 
-    fn contains(&mut self, id: &str) -> bool {
+    fn contains(&mut self, id: &'d str) -> bool {
         match self {
-            Self::Reported { ids, met } => match ids.given.get(*met) {
-                Some(next) if *next == id => {
-                    *met += 1;
-                    true
+            Self::Reported { ids, met, first_open } => {
+                let is_done = match ids.given.get(*met) {
+                    Some(next) if *next == id => {
+                        *met += 1;
+                        true
+                    }
+                    Some(_) => ids.contains(id),
+                    // Each of them was some step before this one.
+                    None => false,
+                };
+                if !is_done && first_open.is_none() {
+                    *first_open = Some((id, *met));
                 }
-                Some(_) => ids.contains(id),
-                // Each of them was some step before this one.
-                None => false,
-            },
+                is_done
+            }
             Self::InIteration(ids) => ids.iter().any(|done| done == id),
         }
     }
 }
 
 impl<'a> Search<'a, '_, '_> {
-    fn first(
+    fn first<'d>(
         &mut self,
         steps: impl Iterator<Item = &'a Step>,
-        mut done: Done<'_>,
-    ) -> Result<Option<&'a PlainStep>, Refusal> {
+        done: &mut Done<'d>,
+    ) -> Result<Option<&'a PlainStep>, Refusal>
+    where
+        'a: 'd,
+    {
         let budget = self.variables.budget();
         for step in steps {
             let out_of_budget = || Refusal::exhausted(step.id(), "the condition");
@@ -371,7 +419,7 @@ impl<'a> Search<'a, '_, '_> {
                 let total = progress.total(settings);
                 let iteration = progress.iteration;
                 self.running.push(Running { step, iteration, total, begins, confirms });
-                let found = self.first(body.iter(), Done::InIteration(&progress.done))?;
+                let found = self.first(body.iter(), &mut Done::InIteration(&progress.done))?;
                 progress.done.extend(self.state.take_ended(body));
                 if let Some(found) = found {
                     // The innermost loop counts the step that is handed out as done.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use workflow::Context;
 
+use crate::completed::Completed;
 use crate::event::{Decision, Event, ImportOrigin, OutputLocation, Place, Submission};
 use crate::loops::LoopState;
 use crate::rules::Rules;
@@ -20,8 +21,7 @@ pub struct State {
     pub goal: Option<String>,
     /// What the agent has reported so far.
     pub context: Context,
-    /// Shared: a state is copied with every event.
-    pub completed: Vec<Arc<str>>,
+    pub completed: Completed,
     /// Where the loops stood when the current step was found.
     #[serde(flatten)]
     pub loops: LoopState,
@@ -162,7 +162,7 @@ impl State {
             Event::Rewound { context, outputs, place, .. } => {
                 self.context = context.clone();
                 self.outputs.clone_from(outputs);
-                self.completed.clear();
+                self.completed = Completed::default();
                 self.go_to(place);
                 self.revision += 1;
             }
@@ -222,7 +222,7 @@ impl State {
     }
 
     fn go_to(&mut self, place: &Place) {
-        self.completed.extend(place.completed.iter().map(|id| Arc::from(id.as_str())));
+        self.completed.extend(&place.completed);
         self.loops = place.loops.clone();
         self.step.clone_from(&place.step);
         self.attempts = 0;

@@ -216,7 +216,8 @@ impl Workflow {
                 find(step.inline_body(), id)
             })
         }
-        find(&self.steps, id)
+        let inside = || self.steps.iter().find_map(|step| find(step.inline_body(), id));
+        self.top_level(id).map(|index| &self.steps[index]).or_else(inside)
     }
 }
 

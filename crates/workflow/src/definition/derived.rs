@@ -52,7 +52,7 @@ impl Workflow {
     }
 
     /// The place of a top-level step in the list of steps.
-    pub(crate) fn top_level(&self, id: &str) -> Option<usize> {
+    pub fn top_level(&self, id: &str) -> Option<usize> {
         let places = self.derived.top_level.get_or_init(|| {
             let mut places = HashMap::new();
             for (index, step) in self.steps.iter().enumerate() {

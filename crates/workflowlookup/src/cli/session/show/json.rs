@@ -1,8 +1,6 @@
 //! A session for a program. These names are promised in `docs/json-output.md`.
 
-use std::sync::Arc;
-
-use engine::{Event, ImportOrigin, LoopGate, Origin, Submission};
+use engine::{Completed, Event, ImportOrigin, LoopGate, Origin, Submission};
 use serde::Serialize;
 use store::{Status, Version};
 use workflow::Context;
@@ -32,7 +30,7 @@ pub(super) struct Document<'a> {
     loop_gate: Option<Gate<'a>>,
     imported: Option<&'a ImportOrigin>,
     context: &'a Context,
-    completed: &'a [Arc<str>],
+    completed: &'a Completed,
     forked_from: Option<&'a Origin>,
     events: Vec<Entry<'a>>,
     flaws: &'a [String],
