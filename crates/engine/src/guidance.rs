@@ -1,8 +1,6 @@
 //! What the agent should read before it works: who it is, where it stands, what to do, and what its
 //! output will be checked for.
 
-use std::collections::HashSet;
-
 use budget::Exhausted;
 use serde::Serialize;
 use workflow::criteria::{Check, Composition, Criteria, Rule};
@@ -10,6 +8,7 @@ use workflow::definition::LoopStep;
 use workflow::template::fill;
 use workflow::{Variables, Workflow};
 
+use crate::distinct::Distinct;
 use crate::next::{End, Found, Keeper, Note, Running, What, is_confirmed};
 use crate::refusal::Refusal;
 use crate::reports::report_lines;
@@ -68,7 +67,8 @@ pub(crate) fn compose<'a>(
     detail: Opening,
 ) -> Result<Guidance<'a>, Refusal> {
     // Few prompts are longer, and growing costs more than a little too much room.
-    let mut prompt = Prompt { text: String::with_capacity(PROMPT_BYTES), listed: HashSet::new() };
+    let mut prompt =
+        Prompt { text: String::with_capacity(PROMPT_BYTES), listed: Distinct::default() };
     if found.keeper == Keeper::Agent && detail == Opening::Full {
         let opening = opening(workflow, detail);
         if !opening.is_empty() {
@@ -245,9 +245,9 @@ fn applicable_messages<'a>(
     let mut rules = Vec::new();
     criteria.each_rule(&mut |rule| rules.push(rule));
     let mut messages: Vec<&str> = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = Distinct::default();
     for rule in rules {
-        if applies(rule, variables)? && seen.insert(&*rule.message) {
+        if applies(rule, variables)? && seen.insert(&rule.message) {
             messages.push(&rule.message);
         }
     }
@@ -272,7 +272,7 @@ enum Sense {
 struct Prompt<'a> {
     text: String,
     /// The messages that stand in the innermost list already.
-    listed: HashSet<&'a str>,
+    listed: Distinct<'a>,
 }
 
 impl<'a> Prompt<'a> {

@@ -9,6 +9,7 @@ mod compiled;
 mod completed;
 mod criteria;
 mod decide;
+mod distinct;
 mod event;
 mod guidance;
 mod loops;

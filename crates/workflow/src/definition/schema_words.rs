@@ -1,6 +1,8 @@
 //! Small JSON Schemas in words: an agent reads "a list of objects with `id` and `statement`" with fewer tokens than the
 //! schema takes, and no author writes it twice.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 /// Lists inside lists and objects inside objects go this deep. A schema that goes deeper is shown as it is.
@@ -81,7 +83,7 @@ fn fields(keywords: &Map<String, Value>, depth: usize) -> Option<String> {
     let all = required.iter().map(|name| described(name, true));
     let all: Vec<String> =
         all.chain(optional.map(|name| described(name, false))).collect::<Option<_>>()?;
-    Some(joined(&all, "and"))
+    Some(joined(&all))
 }
 
 fn range(number: &str, keywords: &Map<String, Value>) -> Option<String> {
@@ -100,15 +102,22 @@ fn range(number: &str, keywords: &Map<String, Value>) -> Option<String> {
 
 /// `"small"`, `"medium"` or `"large"`.
 pub(super) fn alternatives(values: &[Value]) -> Option<String> {
-    let values: Vec<String> = values.iter().map(Value::to_string).collect();
-    (!values.is_empty()).then(|| joined(&values, "or"))
+    let mut text = String::new();
+    for (at, value) in values.iter().enumerate() {
+        text.push_str(match at {
+            0 => "",
+            _ if at + 1 == values.len() => " or ",
+            _ => ", ",
+        });
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{value}");
+    }
+    (!values.is_empty()).then_some(text)
 }
 
-fn joined(words: &[String], last_word: &str) -> String {
+fn joined(words: &[String]) -> String {
     match words {
-        [first @ .., last] if !first.is_empty() => {
-            format!("{} {last_word} {last}", first.join(", "))
-        }
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         _ => words.concat(),
     }
 }
