@@ -20,6 +20,10 @@ use super::{Child, GuardProgram, Guarded, SpawnError, open_files};
 /// How many jobs may wait for the thread; other callers wait to enqueue theirs.
 const WAITING: usize = 64;
 
+/// How far processes of low priority give way to the server, and so to calls of other principals, when processors are
+/// short.
+pub(super) const NICENESS: i32 = 10;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A handle of the thread.
@@ -31,6 +35,8 @@ struct Spawner {
 }
 
 static SPAWNER: Mutex<Option<Spawner>> = Mutex::new(None);
+/// The thread for processes of low priority. They inherit it from the first moment, so that even their start gives way.
+static BACKGROUND: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
 pub(super) async fn spawn(
     program: &GuardProgram,
@@ -52,6 +58,20 @@ pub(super) async fn spawn(
 pub(super) async fn on_thread<T: Send + 'static>(
     start: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
+    run(&spawner()?.jobs, start).await
+}
+
+/// The same on the thread of low priority, for processes in our own session.
+pub(super) async fn on_background_thread<T: Send + 'static>(
+    start: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    run(&background()?, start).await
+}
+
+async fn run<T: Send + 'static>(
+    jobs: &mpsc::Sender<Job>,
+    start: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let runtime = Handle::current();
     let (reply, started) = oneshot::channel();
     let job = move || {
@@ -62,7 +82,7 @@ pub(super) async fn on_thread<T: Send + 'static>(
         let _ = reply.send(started.unwrap_or_else(|_| Err(io::Error::other("it panicked"))));
     };
     let ended = || io::Error::other("the thread that starts processes has ended");
-    spawner()?.jobs.send(Box::new(job)).await.map_err(|_| ended())?;
+    jobs.send(Box::new(job)).await.map_err(|_| ended())?;
     started.await.map_err(|_| ended())?
 }
 
@@ -90,6 +110,21 @@ fn spawner() -> io::Result<Spawner> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
     Ok(spawner.insert(Spawner { jobs, open_files: open_files::raise() }).clone())
+}
+
+fn background() -> io::Result<mpsc::Sender<Job>> {
+    let mut background = lock(&BACKGROUND);
+    if let Some(jobs) = &*background {
+        return Ok(jobs.clone());
+    }
+    let (jobs, waiting) = mpsc::channel(WAITING);
+    std::thread::Builder::new().name("background".to_owned()).spawn(|| {
+        // Linux has a priority for each thread. A system that refuses loses nothing but that.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(NICENESS);
+        serve(waiting);
+    })?;
+    Ok(background.insert(jobs).clone())
 }
 
 fn serve(mut waiting: mpsc::Receiver<Job>) {

@@ -11,12 +11,12 @@ use tokio::process::{Child, Command};
 
 use super::spawner;
 
-/// Starts a command of our own binary, whose `main` calls [`tether`] with its last argument, which this
+/// Starts a command of our own binary with low priority, whose `main` calls [`tether`] with its last argument, which this
 /// function appends. Must be called in a tokio runtime; with `kill_on_drop` an abandoned call leaves no
 /// child.
 pub async fn spawn_tethered(mut command: Command) -> io::Result<Child> {
     command.arg(std::process::id().to_string());
-    spawner::on_thread(move || command.spawn()).await
+    spawner::on_background_thread(move || command.spawn()).await
 }
 
 /// Ties this process to the one that started it: the kernel kills it when that one dies. Fails if the
@@ -24,6 +24,9 @@ pub async fn spawn_tethered(mut command: Command) -> io::Result<Child> {
 ///
 /// Only Linux has such a signal. Elsewhere the process ends when it reads the end of its input.
 pub fn tether(parent: &OsStr) -> io::Result<()> {
+    // Elsewhere a thread has no priority that the process could have inherited.
+    #[cfg(not(target_os = "linux"))]
+    let _ = rustix::process::nice(spawner::NICENESS);
     let parent = parent.to_str().and_then(|text| Pid::from_raw(text.parse().ok()?));
     #[cfg(target_os = "linux")]
     {

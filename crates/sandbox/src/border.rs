@@ -20,12 +20,16 @@ pub(crate) struct Room {
     pub(crate) stack: usize,
     /// Whether a process refuses its program if the system cannot confine it.
     pub(crate) is_confinement_required: bool,
+    /// Whether a process gives way to everything else.
+    pub(crate) has_lowest_priority: bool,
 }
 
 impl Room {
     /// Whether a program can have it that needs `other`.
     pub(crate) fn does_for(&self, other: &Self) -> bool {
-        self.limits == other.limits && self.stack >= other.stack
+        self.limits == other.limits
+            && self.stack >= other.stack
+            && self.has_lowest_priority == other.has_lowest_priority
     }
 }
 

@@ -19,8 +19,8 @@ use crate::outcome::{Failure, Kind};
 use crate::program::Program;
 use lines::Lines;
 
-/// How far a program gives way to the server, and so to calls of other principals, when processors are short.
-const NICENESS: i32 = 10;
+/// What makes the priority the lowest that there is, whatever it is.
+const NICENESS_MAX: i32 = 19;
 
 /// The word that makes our binary such a process.
 pub(crate) const WORD: &str = "__sandbox";
@@ -42,8 +42,10 @@ fn run(parent: &OsStr) -> ExitCode {
     }
     let mut lines = Lines::new();
     let Some(room) = lines.read::<Room>() else { return ExitCode::FAILURE };
-    // Before there is another thread, which inherits it. A system that refuses loses nothing but that.
-    let _ = rustix::process::nice(NICENESS);
+    if room.has_lowest_priority {
+        // Before there is another thread, which inherits it. A system that refuses loses nothing but that.
+        let _ = rustix::process::nice(NICENESS_MAX);
+    }
     let mut missing = bounds::before(&room.limits, room.stack);
     let thread = std::thread::Builder::new().name("program".to_owned()).stack_size(room.stack);
     let running = thread.spawn(move || {

@@ -102,7 +102,13 @@ impl Sandbox {
     }
 
     pub(crate) fn room(&self, limits: Limits, stack: usize) -> Room {
-        Room { limits, stack, is_confinement_required: self.shared.mode == Mode::Process }
+        Room {
+            limits,
+            stack,
+            is_confinement_required: self.shared.mode == Mode::Process,
+            // Calls of other principals come before programs; the local user wants both.
+            has_lowest_priority: self.owner.is_some(),
+        }
     }
 
     /// Programs beyond so many wait for their turn, and their time begins with it.

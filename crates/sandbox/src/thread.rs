@@ -264,7 +264,8 @@ mod tests {
     fn a_thread_that_nobody_needs_goes() {
         let threads = Threads::new();
         let (limits, stack) = (Limits::default(), 16 * 1024 * 1024);
-        let room = Room { limits, stack, is_confinement_required: false };
+        let room =
+            Room { limits, stack, is_confinement_required: false, has_lowest_priority: false };
         assert!(threads.prepare(room) && !threads.prepare(room), "there is one");
         assert!(!threads.forget(Duration::from_secs(60)), "it is new");
         assert!(threads.forget(Duration::ZERO));
@@ -276,7 +277,12 @@ mod tests {
     /// A program with a thread of its own, and what it says.
     fn start(code: &str, limits: Limits) -> Running {
         let threads = Threads::new();
-        let room = Room { limits, stack: 16 * 1024 * 1024, is_confinement_required: false };
+        let room = Room {
+            limits,
+            stack: 16 * 1024 * 1024,
+            is_confinement_required: false,
+            has_lowest_priority: false,
+        };
         threads.run(threads.place().unwrap(), room, Program::of(code)).unwrap()
     }
 
