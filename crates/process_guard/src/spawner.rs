@@ -113,7 +113,7 @@ fn spawner() -> io::Result<Spawner> {
 }
 
 fn background() -> io::Result<mpsc::Sender<Job>> {
-    let mut background = lock(&BACKGROUND);
+    let mut background = BACKGROUND.lock();
     if let Some(jobs) = &*background {
         return Ok(jobs.clone());
     }
