@@ -39,6 +39,17 @@ pub enum Exhausted {
     Bytes { limit: u64 },
 }
 
+#[cfg(feature = "tally")]
+thread_local! {
+    static SPENT_BY_THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The steps that this thread has spent. What a budget refused is not among them.
+#[cfg(feature = "tally")]
+pub fn spent_by_thread() -> u64 {
+    SPENT_BY_THREAD.get()
+}
+
 impl Budget {
     /// What one call may take, on a thread that nobody else waits for.
     pub fn for_call() -> Self {
@@ -58,7 +69,12 @@ impl Budget {
     pub fn spend(&self, steps: u64) -> Result<(), Exhausted> {
         let spent = self.steps.get().saturating_add(steps);
         self.steps.set(spent);
-        if spent > self.steps_max { Err(self.exhausted()) } else { Ok(()) }
+        if spent > self.steps_max {
+            return Err(self.exhausted());
+        }
+        #[cfg(feature = "tally")]
+        SPENT_BY_THREAD.set(SPENT_BY_THREAD.get() + steps);
+        Ok(())
     }
 
     /// Spends the steps that it takes to compare, scan or copy so many bytes.

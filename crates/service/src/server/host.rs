@@ -13,6 +13,9 @@ use super::{Toolset, catalogue, session_resources, tools, waiting};
 use crate::access::{Right, Who};
 use crate::app::App;
 
+#[cfg(test)]
+mod cost;
+
 pub struct Host {
     app: App,
     server: Arc<Server>,
