@@ -76,6 +76,7 @@ impl Version {
         let definition = json!({"id": "way", "name": "A way", "description": "For the bench",
             "version": "1.0.0", "steps": steps.collect::<Vec<_>>()});
         std::fs::write(workflows.join("way.json"), definition.to_string()).expect("a workflow");
+        std::fs::write(workflows.join("plan.json"), plan().to_string()).expect("a workflow");
         let entry = upstreams::entry(programs, &upstreams::id(0));
         // Outside of the project, where a file that is named on the command line is trusted.
         let registry: PathBuf = write_registry(home, std::iter::once(entry));
@@ -126,7 +127,7 @@ impl Version {
             }
             _ => (
                 "workflow_next",
-                json!({"workflowId": "ai-task-implementation", "completedSteps": ["understand"],
+                json!({"workflowId": "plan", "completedSteps": ["understand"],
                     "context": {"taskId": "TASK-123", "taskSize": "medium"}}),
             ),
         };
@@ -136,6 +137,23 @@ impl Version {
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         )
     }
+}
+
+/// An ordinary workflow. The bundled ones differ between versions, and so do the answers about them.
+fn plan() -> Value {
+    let rule = |value, message| json!({"type": "contains", "value": value, "message": message});
+    let understand = json!({"id": "understand", "title": "Understand the task",
+        "prompt": "Study {{taskId}} and the code that it touches. Say how large the change is."});
+    let plan = json!({"id": "plan", "title": "Plan the edits and their tests",
+        "prompt": "Plan the work on {{taskId}} so that someone else could carry it out.\n\nUnder Changes, number the \
+            edits in the order in which you make them. For every edit, give the file and what changes.\nUnder Tests, \
+            name the test that proves each requirement.\nUnder Risks, say what could break elsewhere.",
+        "guidance": ["Prefer the pattern that the code already uses.", "Plan no edit that serves no requirement."],
+        "validationCriteria": [rule("1.", "Number the edits"), rule("Tests", "Name the tests"),
+            rule("Risks", "Say what could break")],
+        "requireConfirmation": {"var": "taskSize", "not_equals": "small"}});
+    json!({"id": "plan", "name": "A plan", "description": "For the bench", "version": "1.0.0",
+        "steps": [understand, plan]})
 }
 
 fn step(number: usize) -> String {
