@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tool_schema::arguments::Checker;
 use tool_schema::tool::Json;
+use transport::block_on;
 
 use super::*;
 use crate::audit::Audit;
@@ -345,7 +346,8 @@ impl Served {
                 match action {
                     Action::Call { ticket, call, caller } => {
                         let outcome = waiting::too_large(&call).unwrap_or_else(|| {
-                            waiting::ended(carry_out(&host.app, &host.upstreams, call, caller))
+                            let (app, upstreams) = (host.app.clone(), Arc::clone(&host.upstreams));
+                            block_on(carry_out(app, upstreams, call, caller, Context::default()))
                         });
                         connection.finish(ticket, outcome, &mut actions);
                     }
