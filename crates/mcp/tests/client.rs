@@ -149,6 +149,7 @@ fn requests_are_encoded_for_their_era() {
         (&initialize, None),
         (&probe, None),
         (&Request::sign_of_life(Era::Legacy), Some(Revision::V2024_11_05)),
+        (&Request::sign_of_life(Era::Modern), Some(Revision::V2026_07_28)),
         (&Request::new("resources/read").with("uri", "test://a"), Some(Revision::V2026_07_28)),
     ] {
         text += &format!("{}\n", request.encode(7, &CLIENT, revision));

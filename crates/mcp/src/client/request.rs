@@ -1,5 +1,6 @@
 //! Requests and notifications of this client, encoded for each era.
 
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::RequestId;
@@ -41,11 +42,12 @@ pub struct Request {
     params: Map<String, Value>,
     /// Headers that mirror arguments.
     mirrored: Vec<(String, String)>,
+    is_handshake: bool,
 }
 
 impl Request {
     pub fn new(method: &'static str) -> Self {
-        Self { method, params: Map::new(), mirrored: Vec::new() }
+        Self { method, params: Map::new(), mirrored: Vec::new(), is_handshake: false }
     }
 
     /// Sets a parameter.
@@ -64,7 +66,8 @@ impl Request {
     }
 
     pub(super) fn initialize(client: &ClientInfo, revision: Revision) -> Self {
-        Self::new("initialize")
+        let request = Self { is_handshake: true, ..Self::new("initialize") };
+        request
             .with("protocolVersion", revision.name())
             .with("capabilities", ClientInfo::capabilities())
             .with("clientInfo", client.implementation())
@@ -73,7 +76,7 @@ impl Request {
     pub(super) fn discover(client: &ClientInfo, revision: Revision) -> Self {
         let mut meta = Map::new();
         client.add_meta(revision, &mut meta);
-        Self::new("server/discover").with("_meta", meta)
+        Self { is_handshake: true, ..Self::new("server/discover") }.with("_meta", meta)
     }
 
     /// A request to which every live server responds.
@@ -91,28 +94,28 @@ impl Request {
 
     /// Whether the request is part of a handshake. Such requests are never cancelled.
     pub fn is_handshake(&self) -> bool {
-        matches!(self.method, "initialize" | "server/discover")
+        self.is_handshake
     }
 
     /// Encodes the message. Its id is also its progress token. During a handshake there is no revision.
     pub fn encode(&self, id: RequestId, client: &ClientInfo, revision: Option<Revision>) -> String {
-        let mut params = self.params.clone();
-        if let Some(revision) = revision {
-            let meta = params.entry("_meta").or_insert_with(|| json!({}));
-            if let Value::Object(meta) = meta {
-                if revision.traits().is_modern {
-                    client.add_meta(revision, meta);
-                }
-                meta.insert("progressToken".to_owned(), id.into());
+        let meta = revision.map(|revision| {
+            let mut meta = Map::from_iter([("progressToken".to_owned(), id.into())]);
+            if revision.traits().is_modern {
+                client.add_meta(revision, &mut meta);
             }
-        }
-        let (method, params) = (self.method, Value::Object(params));
+            meta
+        });
+        let params = Params { meta, others: &self.params };
+        // Maps with string keys and plain values always serialize.
+        let params = serde_json::to_string(&params).unwrap_or_default();
+        let method = self.method;
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
     }
 
     /// The headers of a POST with this request, except for the session id.
     pub fn headers(&self, revision: Option<Revision>) -> Vec<(String, String)> {
-        let is_probe = revision.is_none() && self.method == "server/discover";
+        let is_probe = self.is_handshake && self.method == "server/discover";
         let revision = if is_probe { Some(modern::REVISION) } else { revision };
         let Some(revision) = revision else { return Vec::new() };
         let mut headers = version_header(Some(revision));
@@ -132,6 +135,25 @@ impl Request {
         }
         headers.extend(self.mirrored.iter().cloned());
         headers
+    }
+}
+
+/// The parameters of a message. Arguments may be large and are not copied.
+struct Params<'r> {
+    meta: Option<Map<String, Value>>,
+    others: &'r Map<String, Value>,
+}
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(meta) = &self.meta {
+            map.serialize_entry("_meta", meta)?;
+        }
+        for (name, value) in self.others {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
     }
 }
 
