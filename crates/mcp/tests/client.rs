@@ -239,4 +239,7 @@ fn stream_is_resumed_with_backoff() {
     assert_eq!(seconds(&resumption), 60.0);
     resumption.record_success();
     assert_eq!(seconds(&resumption), 0.25);
+    let retry = Some(Duration::ZERO);
+    resumption.observe(&SseEvent { retry, ..SseEvent::default() });
+    assert_eq!(seconds(&resumption), 0.05);
 }

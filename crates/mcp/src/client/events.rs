@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::MESSAGE_BYTES_MAX;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The first and the longest delay before a stream is reopened.
-const PAUSE: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// The delays before a stream is reopened: the default, and the limits of what a server may ask for.
+const DELAY: Duration = Duration::from_secs(1);
+const DELAY_MIN: Duration = Duration::from_millis(50);
+const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,16 +51,16 @@ impl Resumption {
 
     /// How long to wait before the stream is reopened: as the server says, and longer after each failure.
     pub fn delay(&self) -> Duration {
-        let growing = PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(PAUSE_MAX);
-        match self.retry {
-            Some(retry) if self.failures == 0 => retry.min(PAUSE_MAX),
-            Some(retry) => growing.max(retry.min(PAUSE_MAX)),
+        let growing = DELAY.saturating_mul(2_u32.saturating_pow(self.failures)).min(DELAY_MAX);
+        match self.retry.map(|retry| retry.clamp(DELAY_MIN, DELAY_MAX)) {
+            Some(retry) if self.failures == 0 => retry,
+            Some(retry) => growing.max(retry),
             None => growing,
         }
     }
 
     pub fn record_failure(&mut self) {
-        self.failures += 1;
+        self.failures = self.failures.saturating_add(1);
     }
 
     pub fn record_success(&mut self) {

@@ -224,8 +224,7 @@ impl Channel {
             }
             Transport::Http(http) => http,
         };
-        let (headers, text) = (request.headers(revision), text.into());
-        let posted = PostedRequest { id, request, headers, text, sent };
+        let posted = PostedRequest { id, request, revision, text: text.into(), sent };
         let mut is_renewed = false;
         loop {
             match http.exchange(&posted).await? {

@@ -1,13 +1,18 @@
 //! Answers requests of a server: ping, roots and elicitation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::asking;
 use super::channel::Channel;
 use super::router::InboundRequest;
+
+/// How long posting a response may take.
+const POST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers each request of the queue in its own task, until the queue closes.
 pub(super) async fn serve(channel: Arc<Channel>, mut queue: mpsc::Receiver<InboundRequest>) {
@@ -27,9 +32,11 @@ async fn respond(channel: Arc<Channel>, inbound: InboundRequest) {
         Some(result) => request.result(&result),
         None => request.not_offered(),
     };
-    if let Err(failure) = channel.send(text).await {
-        let error = failure.into_error(channel.router.server());
-        tracing::debug!("failed to respond to a request of the server: {error}");
+    // A process that does not read its input delays only itself.
+    let limit = if channel.has_process() { Duration::MAX } else { POST_TIMEOUT };
+    if !matches!(timeout(limit, channel.send(text)).await, Ok(Ok(()))) {
+        let server = channel.router.server();
+        tracing::debug!(server, "failed to send the response to a request of the server");
     }
     channel.router.finish_response(&request.id);
 }

@@ -34,8 +34,6 @@ const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 /// How long deleting a session may take.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long posting a notification or a response may take.
-const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One upstream over HTTP. Clones share everything.
 #[derive(Clone)]
@@ -122,12 +120,7 @@ impl HttpTransport {
         text: String,
         headers: &[(String, String)],
     ) -> Result<(), Failure> {
-        let sending = post::send(&self.0, text.into(), headers);
-        let late = || {
-            let why = "it does not take a message".to_owned();
-            Failure::Broken { why, sent: true, incident: incident() }
-        };
-        timeout(SEND_TIMEOUT, sending).await.unwrap_or_else(|_| Err(late()))
+        post::send(&self.0, text.into(), headers).await
     }
 
     /// Posts a request and routes messages until its response has arrived.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
+use mcp::Revision;
 use mcp::client::{
     ErrorObject, MESSAGE_BYTES_MAX, Message, Request, RequestId, Resumption, SseEventTooLarge,
-    SseParser, read,
+    SseParser, read, version_header,
 };
 
 use super::{
@@ -32,7 +33,8 @@ const INVALID_REQUEST: i64 = -32600;
 pub(in crate::upstream) struct PostedRequest<'p> {
     pub(in crate::upstream) id: RequestId,
     pub(in crate::upstream) request: &'p Request,
-    pub(in crate::upstream) headers: Vec<(String, String)>,
+    /// None during a handshake.
+    pub(in crate::upstream) revision: Option<Revision>,
     pub(in crate::upstream) text: Bytes,
     pub(in crate::upstream) sent: &'p SentFlag,
 }
@@ -52,7 +54,8 @@ impl PostedRequest<'_> {
             let session = lock(&shared.session);
             (session.id.clone().filter(|_| !is_handshake), session.number)
         };
-        let outgoing = OutgoingRequest::post(self.text.clone(), session, &self.headers);
+        let headers = self.request.headers(self.revision);
+        let outgoing = OutgoingRequest::post(self.text.clone(), session, &headers);
         shared.tap.sent(&self.text);
         self.sent.set(true);
         let (response, shown) = match shared.send(&outgoing).await {
@@ -96,8 +99,8 @@ impl PostedRequest<'_> {
         }
         if has_type(&response, EVENTS) {
             let session = lock(&shared.session).id.clone();
-            let headers = &self.headers;
-            return follow(shared, response, Some(self.id), session, headers).await;
+            let headers = version_header(self.revision);
+            return follow(shared, response, Some(self.id), session, &headers).await;
         }
         if !has_type(&response, JSON) {
             let why = "its answer is neither JSON nor a stream of events; see that `mcp.url` is the address of an MCP server";
