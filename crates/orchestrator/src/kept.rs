@@ -6,13 +6,14 @@ mod address;
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 pub use address::{Address, PART_BYTES, Part, SCHEME};
 use tempfile::TempDir;
 
 use crate::call::Party;
-use crate::lock;
 
 /// The longest sign in UTF-8.
 const SIGN_BYTES_MAX: u64 = 4;
@@ -87,7 +88,7 @@ impl Store {
         }
         let id = id()?;
         let path = {
-            let mut inner = lock(&self.inner);
+            let mut inner = self.inner.lock();
             let folder = match &mut inner.folder {
                 Some(folder) => folder,
                 none => {
@@ -98,7 +99,7 @@ impl Store {
         };
         // The folder is nobody else's.
         std::fs::write(&path, text)?;
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         inner.bytes += bytes;
         inner.files.push_back(File { id: id.clone(), party, path, bytes });
         while inner.bytes > self.limit || inner.files.len() > RESULTS_MAX {
@@ -115,7 +116,7 @@ impl Store {
         let address = Address::read(uri)?;
         let is_for = |file: &&File| file.party == *reader || !file.party.is_named();
         let (path, bytes) = {
-            let inner = lock(&self.inner);
+            let inner = self.inner.lock();
             let file = inner.files.iter().find(|file| file.id == address.id).filter(is_for)?;
             (file.path.clone(), file.bytes)
         };
@@ -195,7 +196,7 @@ mod tests {
         let store = Store::new(100);
         let first = store.keep(format!("\"{}\"", "a".repeat(58)), me()).await.unwrap().unwrap();
         assert_eq!(text(&store, &first.uri).await, Some(format!("\"{}\"", "a".repeat(58))));
-        let folder = lock(&store.inner).folder.as_ref().unwrap().path().to_owned();
+        let folder = store.inner.lock().folder.as_ref().unwrap().path().to_owned();
         let second = store.keep(format!("\"{}\"", "b".repeat(58)), me()).await.unwrap().unwrap();
         assert_ne!(first.uri, second.uri);
         assert_eq!(store.read(&first.uri, &me()).await, None);

@@ -18,10 +18,3 @@ pub use call::{Answer, AskedBy, Asker, Call, CallResult, Form, Party, Progress, 
 pub use error::{Awaited, Credentials, Error};
 pub use pool::{Options, Orchestrator};
 pub use rate::Exceeded;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Holds what is kept under a mutex. Nothing there is left half-done by a panic, so what is poisoned is still good.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

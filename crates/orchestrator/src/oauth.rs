@@ -20,8 +20,9 @@ mod scopes;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use registry::entry::{Auth, Connect};
 use serde::Serialize;
 
@@ -30,7 +31,6 @@ pub use error::Error;
 pub use finish::LoggedIn;
 pub use keep::Unkept;
 
-use crate::lock;
 use crate::pool::{Boxed, NoToken, Refusal, Tokens};
 use http::Http;
 use keep::Keep;
@@ -197,7 +197,7 @@ impl Logins {
 
     /// Whoever renews the token of an upstream in this process.
     fn lane(&self, key: &Key) -> Arc<Lane> {
-        lock(&self.0.lanes).entry(key.clone()).or_default().clone()
+        self.0.lanes.lock().entry(key.clone()).or_default().clone()
     }
 }
 

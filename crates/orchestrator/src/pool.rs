@@ -5,10 +5,11 @@ mod options;
 mod secrets;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use registry::entry::Entry;
 use registry::{Registry, Watched};
 use serde_json::Value;
@@ -175,7 +176,7 @@ impl Orchestrator {
     pub async fn close(&self) {
         self.0.is_closed.store(true, Ordering::Release);
         let upstreams = {
-            let mut upstreams = self.0.upstreams.write().unwrap_or_else(PoisonError::into_inner);
+            let mut upstreams = self.0.upstreams.write();
             std::mem::take(&mut *upstreams)
         };
         let mut closing = JoinSet::new();
@@ -209,7 +210,7 @@ impl Orchestrator {
         {
             return Ok(upstream);
         }
-        let mut upstreams = self.0.upstreams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut upstreams = self.0.upstreams.write();
         // Somebody may have been faster, and somebody may have closed everything.
         if self.0.is_closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
@@ -265,12 +266,12 @@ impl Orchestrator {
 
     /// One that somebody wanted something of before.
     fn known(&self, id: &str) -> Option<Arc<Upstream>> {
-        self.0.upstreams.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.0.upstreams.read().get(id).cloned()
     }
 
     /// Ends those that are not in the registry any more, or are others than they were.
     fn retire(&self, registry: &Registry) {
-        let mut upstreams = self.0.upstreams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut upstreams = self.0.upstreams.write();
         let is_former = |id: &String, upstream: &mut Arc<Upstream>| {
             registry.get(id).is_none_or(|entry| !upstream.update(entry))
         };

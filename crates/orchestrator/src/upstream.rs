@@ -27,11 +27,12 @@ mod subscriptions;
 mod tries;
 mod whom;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mcp::client::Request;
+use parking_lot::{Mutex, MutexGuard};
 use registry::entry::Entry;
 use registry::policy::Policy;
 use serde_json::Value;
@@ -45,7 +46,6 @@ use crate::breaker::What;
 use crate::call::Party;
 use crate::error::Error;
 use crate::kept::Store;
-use crate::lock;
 use crate::pool::{Event, Kind};
 use call_context::CallContext;
 use checks::Checks;
@@ -152,7 +152,7 @@ impl Upstream {
     }
 
     fn terms(&self) -> MutexGuard<'_, Terms> {
-        lock(&self.terms)
+        self.terms.lock()
     }
 
     fn context(&self, timeout: Option<Duration>) -> Arc<CallContext> {

@@ -4,15 +4,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use registry::Masks;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use untrusted_text::cut;
-
-use crate::lock;
 
 /// At debug level a message is shown up to here; the file has all of it.
 const SHOWN_BYTES: usize = 2_000;
@@ -47,7 +46,7 @@ impl WireLog {
     fn write(&self, line: &Line<'_>) {
         let Ok(text) = serde_json::to_string(line) else { return };
         let text = format!("{}\n", untrusted_text::escape(&text));
-        let mut recording = lock(&self.0);
+        let mut recording = self.0.lock();
         if let Err(error) = recording.file.write_all(text.as_bytes())
             && !std::mem::replace(&mut recording.has_failed, true)
         {

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -12,13 +12,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::error::Error;
-use crate::lock;
 
 /// Browsers open a few connections that they may never use.
 const CONNECTIONS_MAX: usize = 32;
@@ -102,7 +102,7 @@ async fn serve(stream: TcpStream, state: String, foreign: Foreign) -> Option<Ans
                     Answer::Code { .. } => Page::Done,
                     Answer::Refused { .. } => Page::Refused,
                 };
-                *lock(&slot) = Some(answer);
+                *slot.lock() = Some(answer);
                 page
             }
             Read::Foreign => {
@@ -121,7 +121,7 @@ async fn serve(stream: TcpStream, state: String, foreign: Foreign) -> Option<Ans
         .serve_connection(TokioIo::new(stream), service);
     // Whether the browser got its page or not, what it brought counts.
     let _ = timeout(CONNECTION_LIMIT, connection).await;
-    lock(&found).take()
+    found.lock().take()
 }
 
 enum Read {

@@ -4,14 +4,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use registry::place::Stamp;
 
 use super::lock::{Held, hold};
 use super::record::{Key, Records, VERSION};
-use crate::lock;
 
 /// Larger files are not ours.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -108,7 +108,7 @@ impl Keep {
         let file = match regular_file::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut seen = lock(&self.seen);
+                let mut seen = self.seen.lock();
                 seen.stamp = None;
                 seen.records = Arc::default();
                 return Ok(seen.records.clone());
@@ -120,7 +120,7 @@ impl Keep {
         self.check(&about)?;
         let stamp = Stamp::of(&about);
         if trust == Trust::Stamps {
-            let seen = lock(&self.seen);
+            let seen = self.seen.lock();
             if seen.stamp.as_ref() == Some(&stamp) {
                 return Ok(seen.records.clone());
             }
@@ -132,12 +132,12 @@ impl Keep {
 
     /// All tokens that were ever seen here, up to a bound.
     pub(super) fn secrets(&self) -> Arc<[String]> {
-        lock(&self.seen).secrets.clone()
+        self.seen.lock().secrets.clone()
     }
 
     /// Hides something from now on that is not in the file yet.
     pub(super) fn hide(&self, secret: &str) {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         if !seen.secrets.iter().any(|known| known == secret) {
             let more = seen.secrets.iter().cloned().chain([secret.to_owned()]);
             seen.secrets = more.collect();
@@ -255,7 +255,7 @@ impl Keep {
     }
 
     fn remember(&self, stamp: Option<Stamp>, records: Arc<Records>) {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         let new: Vec<&str> = records
             .secrets()
             .filter(|new| !seen.secrets.iter().any(|known| known == new))

@@ -1,11 +1,11 @@
 //! Renewing a token. One at a time does it, of all tasks and all processes, and whoever waited takes what the other brought:
 //! a token to renew with is good for one time only where issuers are careful, and a second use ends the login.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use oauth2::basic::BasicErrorResponseType;
 use oauth2::{RefreshToken, RequestTokenError, Scope};
+use parking_lot::Mutex;
 use registry::Masks;
 use registry::entry::Connect;
 use tokio::sync::oneshot;
@@ -14,7 +14,6 @@ use super::http::{ANSWER_LIMIT, Http, Request};
 use super::keep::Unkept;
 use super::record::{Key, Login};
 use super::{Logins, client_secret};
-use crate::lock;
 
 /// How long somebody else may take to renew a token that we want too.
 pub(super) const RENEWAL_LIMIT: Duration = Duration::from_secs(ANSWER_LIMIT.as_secs() + 10);
@@ -148,7 +147,7 @@ fn is_due(login: &Login, reason: &Reason) -> bool {
 
 impl Lane {
     fn may_try(&self, reason: &Reason) -> Result<(), Unrenewed> {
-        let last = lock(&self.last);
+        let last = self.last.lock();
         let is_recent = |at: &Instant, pause| at.elapsed() < pause;
         if let Some((at, why)) = &last.failed
             && is_recent(at, PAUSE)
@@ -164,7 +163,7 @@ impl Lane {
     }
 
     fn came_to(&self, reason: &Reason, failure: Option<&Unrenewed>) {
-        let mut last = lock(&self.last);
+        let mut last = self.last.lock();
         last.failed = match failure {
             Some(Unrenewed::Failed(why)) => Some((Instant::now(), why.clone())),
             _ => None,

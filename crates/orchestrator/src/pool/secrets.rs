@@ -1,12 +1,12 @@
 //! All that is secret at the moment: what stands in the registry, and the tokens of those who logged in.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use registry::Masks;
 use registry::Watched;
 
 use super::options::Tokens;
-use crate::lock;
 use crate::wire::Secrets;
 
 /// What was put together last, and of what.
@@ -24,7 +24,7 @@ pub(super) fn secrets(registry: Arc<Watched>, tokens: Option<Arc<dyn Tokens>>) -
         if tokens.is_empty() {
             return masks;
         }
-        let mut last = lock(&last);
+        let mut last = last.lock();
         if let Some(last) = &*last
             && Arc::ptr_eq(&last.masks, &masks)
             && Arc::ptr_eq(&last.tokens, &tokens)

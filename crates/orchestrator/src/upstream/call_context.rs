@@ -1,14 +1,14 @@
 //! The context of one call, shared by all its attempts.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use crate::call::{Asker, Party, Progress};
-use crate::lock;
 
 /// The most warnings of one call.
 const WARNINGS_MAX: usize = 8;
@@ -47,7 +47,7 @@ impl CallContext {
 
     /// Adds a warning, unless it was added before.
     pub(crate) fn add_warning(&self, warning: String) {
-        let mut warnings = lock(&self.warnings);
+        let mut warnings = self.warnings.lock();
         if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -61,7 +61,7 @@ impl CallContext {
     }
 
     pub(crate) fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.warnings))
+        std::mem::take(&mut self.warnings.lock())
     }
 }
 

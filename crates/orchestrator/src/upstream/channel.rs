@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::client::{
@@ -11,6 +11,7 @@ use mcp::client::{
     ServerInfo, cancelled, initialized, version_header,
 };
 use mcp::{Era, Revision};
+use parking_lot::Mutex;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -24,7 +25,6 @@ use super::failure::{Failure, incident};
 use super::http::{HttpTransport, PostOutcome, PostedRequest};
 use super::router::{MessageRouter, Outcome, RegisteredRequest, SentFlag};
 use super::stdio::StdioWriter;
-use crate::lock;
 
 const CLIENT: ClientInfo =
     ClientInfo { name: "workflowlookup", version: env!("CARGO_PKG_VERSION") };
@@ -57,7 +57,7 @@ pub(super) enum Transport {
 
 impl Channel {
     pub(super) fn revision(&self) -> Option<Revision> {
-        *lock(&self.revision)
+        *self.revision.lock()
     }
 
     /// Whether the server is a child process. Its exit status explains a broken connection best.
@@ -165,7 +165,7 @@ impl Channel {
                 HandshakeStep::Failed(error) => return Err(handshake_failure(error)),
             }
         };
-        *lock(&self.revision) = Some(info.revision);
+        *self.revision.lock() = Some(info.revision);
         if info.revision.era() == Era::Legacy {
             self.send(initialized()).await?;
             if let Transport::Http(http) = &self.transport {

@@ -1,10 +1,11 @@
 //! From an entry to a connection that can be used: starting what must be started, and finding out how to speak with it.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp::client::{ErrorObject, HandshakeError};
+use parking_lot::Mutex;
 use registry::entry::Connect;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;

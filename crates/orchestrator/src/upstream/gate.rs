@@ -1,17 +1,16 @@
 //! How much an upstream is called: so many at a time, so many a minute, and not at all for a while after it failed
 //! repeatedly.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::IN_FLIGHT_MAX;
 use super::failure::Failure;
 use crate::breaker::{Attempt, Breaker, What};
 use crate::error::{Awaited, Error};
-use crate::lock;
 use crate::rate::Rate;
 
 pub(super) struct Gate {
@@ -41,11 +40,11 @@ impl Gate {
     pub(super) fn enter(&self, what: What) -> Result<Entered<'_>, Error> {
         let busy = |_| Error::Busy { server: self.server.clone(), in_flight: IN_FLIGHT_MAX };
         let slot = self.slots.try_acquire().map_err(busy)?;
-        let attempt = lock(&self.breaker).attempt(Instant::now());
+        let attempt = self.breaker.lock().attempt(Instant::now());
         let attempt = attempt.map_err(|open| Error::Open {
             server: self.server.clone(),
             open,
-            why: format!("the last failure was: {}", lock(&self.last)),
+            why: format!("the last failure was: {}", self.last.lock()),
         })?;
         Ok(Entered { gate: self, what, attempt: Some(attempt), _slot: slot })
     }
@@ -57,18 +56,18 @@ impl Gate {
 
     /// Counts a call of a tool.
     pub(super) fn count_call(&self) -> Result<(), Error> {
-        let taken = lock(&self.rate).take(Instant::now());
+        let taken = self.rate.lock().take(Instant::now());
         taken.map_err(|exceeded| Error::TooMany { server: self.server.clone(), exceeded })
     }
 
     /// Whether a call would be counted now.
     pub(super) fn may_call(&self) -> Result<(), Error> {
-        let looked = lock(&self.rate).look(Instant::now());
+        let looked = self.rate.lock().look(Instant::now());
         looked.map_err(|exceeded| Error::TooMany { server: self.server.clone(), exceeded })
     }
 
     pub(super) fn set_calls_per_minute(&self, limit: u32) {
-        lock(&self.rate).set_limit(limit);
+        self.rate.lock().set_limit(limit);
     }
 }
 
@@ -85,7 +84,7 @@ impl Entered<'_> {
     /// it.
     pub(super) fn came_to<T>(mut self, result: &Result<T, Failure>) {
         let Some(attempt) = self.attempt.take() else { return };
-        let mut breaker = lock(&self.gate.breaker);
+        let mut breaker = self.gate.breaker.lock();
         let now = Instant::now();
         match result {
             Err(
@@ -132,14 +131,14 @@ impl Entered<'_> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if let Some(attempt) = self.attempt.take() {
-            lock(&self.gate.breaker).abandoned(attempt, Instant::now());
+            self.gate.breaker.lock().abandoned(attempt, Instant::now());
         }
     }
 }
 
 impl Gate {
     fn remember(&self, failure: &Failure) {
-        *lock(&self.last) = failure.clone().into_error(&self.server).to_string();
+        *self.last.lock() = failure.clone().into_error(&self.server).to_string();
     }
 }
 

@@ -5,12 +5,13 @@ pub(crate) mod client;
 mod error_page;
 mod post;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use parking_lot::Mutex;
 use registry::entry::{Auth, Connect};
 use tokio::sync::MutexGuard;
 use tokio::time::{sleep, timeout};
@@ -23,7 +24,6 @@ use super::connect::Settings;
 use super::failure::{Failure, incident};
 use super::router::MessageRouter;
 use crate::error::Credentials;
-use crate::lock;
 use crate::pool::{NoToken, Refusal, Tokens};
 use crate::wire::Tap;
 
@@ -111,7 +111,7 @@ impl HttpTransport {
     }
 
     pub(super) fn session_number(&self) -> u64 {
-        lock(&self.0.session).number
+        self.0.session.lock().number
     }
 
     /// Posts a notification or a response.
@@ -137,7 +137,7 @@ impl HttpTransport {
 
     /// Opens the GET stream of the current session, if there is one.
     pub(super) fn open_stream(&self, headers: &[(String, String)]) {
-        let mut session = lock(&self.0.session);
+        let mut session = self.0.session.lock();
         let Some(id) = session.id.clone() else { return };
         let stop = CancellationToken::new();
         session.stream = Some(stop.clone().drop_guard());
@@ -154,7 +154,7 @@ impl HttpTransport {
 
     /// Deletes the session, if there is one. Errors are ignored.
     pub(super) async fn close(&self, headers: &[(String, String)]) {
-        let Session { id, stream, .. } = std::mem::take(&mut *lock(&self.0.session));
+        let Session { id, stream, .. } = std::mem::take(&mut *self.0.session.lock());
         drop(stream);
         let Some(id) = id else { return };
         let outgoing = OutgoingRequest {

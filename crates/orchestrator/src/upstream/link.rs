@@ -1,8 +1,9 @@
 //! The one connection of an upstream, made when it is first needed and anew when it is gone. However many want it at the same
 //! time, it is made once; it goes on being made when they give up, for the next one may be more patient.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use super::failure::{Failure, incident};
 use super::info::Era;
 use super::notices::Notices;
 use crate::error::Awaited;
-use crate::lock;
 
 pub(crate) struct Link {
     settings: Arc<Settings>,
@@ -63,7 +63,7 @@ impl Link {
 
     /// The connection, where there is one that can be used.
     pub(crate) fn current(&self) -> Option<Arc<Connection>> {
-        match &lock(&self.state).stage {
+        match &self.state.lock().stage {
             Stage::Connected(connection) if !connection.is_over() => Some(connection.clone()),
             Stage::Connected(_) | Stage::Connecting(_) | Stage::Idle => None,
         }
@@ -93,7 +93,7 @@ impl Link {
 
     /// What there is, or what is to come, which begins now where it has not.
     fn look(&self) -> Result<Arc<Connection>, watch::Receiver<Made>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match &state.stage {
             Stage::Connected(connection) if !connection.is_over() => return Ok(connection.clone()),
             Stage::Connecting(made) => return Err(made.clone()),
@@ -118,7 +118,7 @@ impl Link {
     /// Ends the connection, politely, and what is being made of one. A new one can be made afterwards, though nobody should.
     pub(crate) async fn close(&self) {
         self.closed.cancel();
-        let stage = std::mem::take(&mut lock(&self.state).stage);
+        let stage = std::mem::take(&mut self.state.lock().stage);
         match stage {
             Stage::Connected(connection) => connection.close().await,
             Stage::Connecting(mut made) => {
@@ -162,7 +162,7 @@ async fn make(
     };
     let Some(state) = state.upgrade() else { return };
     {
-        let mut state = lock(&state);
+        let mut state = state.lock();
         // Only what worked is remembered.
         state.era = result.as_ref().ok().map(|connection| connection.info().era);
         state.stage = match &result {

@@ -1,14 +1,15 @@
 //! Routes every inbound message of one connection. Responses go to the waiting caller as raw JSON, progress and changes are
 //! forwarded, requests of the server go to a bounded queue, and unsolicited messages are dropped.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use mcp::client::{
     Client, Filter, Id, Incoming, ListKind, Message, MessageError, RequestId, ResponseError,
     ResponseId, SERVER_REQUESTS_MAX, ServerRequest, guess_id,
 };
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,6 @@ use super::call_context::CallContext;
 use super::failure::Failure;
 use super::notices::Notices;
 use super::whom::{GivenUp, Whom};
-use crate::lock;
 
 /// The most anomalies that are logged per connection.
 const ANOMALIES_LOGGED_MAX: usize = 100;
@@ -118,7 +118,7 @@ impl MessageRouter {
         context: &Arc<CallContext>,
         subscription: Option<PendingSubscription>,
     ) -> Result<RegisteredRequest, Failure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(closed) = &state.closed {
             return Err(closed.clone());
         }
@@ -130,12 +130,12 @@ impl MessageRouter {
     }
 
     pub(super) fn remove(&self, id: RequestId) {
-        lock(&self.state).client.remove(id);
+        self.state.lock().client.remove(id);
     }
 
     /// Removes a request that the server may still be working on.
     pub(super) fn abandon(&self, id: RequestId) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(pending) = state.client.remove(id) {
             state.remember_abandoned(id, &pending);
         }
@@ -143,13 +143,13 @@ impl MessageRouter {
 
     /// Records that a response to the server was sent or given up.
     pub(super) fn finish_response(&self, id: &Id) {
-        lock(&self.state).client.finish_response(id);
+        self.state.lock().client.finish_response(id);
     }
 
     /// Selects the caller that answers an elicitation: the one whose request it came with if that is known, otherwise any
     /// caller that it may belong to.
     pub(super) fn prompt_target(&self, origin: Option<RequestId>) -> Whom {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let RouterState { client, given_up, .. } = &mut *state;
         if let Some(id) = origin {
             return client.get(id).map_or_else(Whom::gone, |pending| Whom::just(&pending.context));
@@ -162,7 +162,7 @@ impl MessageRouter {
     /// Fails all pending and later requests. `failure` gets whether the request was sent.
     pub(super) fn close(&self, failure: impl Fn(bool) -> Failure) {
         let pending = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.closed.get_or_insert_with(|| failure(false));
             state.client.drain()
         };
@@ -175,7 +175,7 @@ impl MessageRouter {
     /// Handles a message that is too long to be parsed. Its id may be in its beginning or its end.
     pub(super) fn reject_oversized(&self, head: &[u8], tail: &[u8], limit: usize) {
         self.log_anomaly(&format!("a message of more than {limit} bytes was dropped"));
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let id = [head, tail]
             .into_iter()
             .find_map(|part| guess_id(part).filter(|id| state.client.get(*id).is_some()));
@@ -200,7 +200,7 @@ impl MessageRouter {
         message: Result<Message<'_>, MessageError>,
         origin: Option<RequestId>,
     ) -> Option<RequestId> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match state.client.receive(message) {
             Incoming::Response { id, pending, outcome } => {
                 state.given_up.answered(id);

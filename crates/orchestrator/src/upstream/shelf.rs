@@ -1,12 +1,12 @@
 //! A list of an upstream, kept until the upstream says that it changed or its time is over. One fetches it at a time.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::notices::Notices;
-use crate::lock;
 use crate::pool::Kind;
 
 /// A list without a time of its own is kept until the server says that it changed; where it never says so, this long.
@@ -50,7 +50,7 @@ impl<L> Shelf<L> {
     }
 
     pub(super) fn get(&self, freshness: Freshness) -> Option<Arc<L>> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         let kept = kept.as_ref().filter(|kept| kept.count == self.notices.count(self.kind))?;
         let now = Instant::now();
         let is_new = freshness == Freshness::ForACall && now < kept.fetched + CALL_GRACE;
@@ -59,7 +59,7 @@ impl<L> Shelf<L> {
 
     /// What was known last, outdated or not.
     pub(super) fn last(&self) -> Option<Arc<L>> {
-        lock(&self.kept).as_ref().map(|kept| kept.list.clone())
+        self.kept.lock().as_ref().map(|kept| kept.list.clone())
     }
 
     /// To be said once there is a connection.
@@ -80,7 +80,7 @@ impl<L> Shelf<L> {
         // A life without an end is none.
         let until = life.and_then(|life| fetched.checked_add(life));
         let kept = Kept { list: list.clone(), count: begun.0, fetched, until };
-        *lock(&self.kept) = Some(kept);
+        *self.kept.lock() = Some(kept);
         list
     }
 }

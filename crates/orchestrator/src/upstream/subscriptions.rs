@@ -5,10 +5,11 @@
 //! everything in it, which is made anew when the wishes change.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp::client::{Filter, METHOD_NOT_FOUND, Request};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,6 @@ use super::deadline::Deadline;
 use super::failure::Failure;
 use super::info::{Era, Info};
 use super::{ROUTINE, Upstream};
-use crate::lock;
 
 /// So many resources of one server can be subscribed to.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 1_000;
@@ -69,7 +69,7 @@ pub(super) enum Wish {
 
 impl Subscriptions {
     pub(super) fn add(&self, uri: &str) -> Wish {
-        let mut wanted = lock(&self.wanted);
+        let mut wanted = self.wanted.lock();
         if let Some(interest) = wanted.resources.get_mut(uri) {
             interest.count += 1;
             return Wish::OneMore;
@@ -83,7 +83,7 @@ impl Subscriptions {
 
     /// Whether nobody wants to hear of it any more.
     pub(super) fn remove(&self, uri: &str) -> bool {
-        let mut wanted = lock(&self.wanted);
+        let mut wanted = self.wanted.lock();
         let Some(interest) = wanted.resources.get_mut(uri) else { return false };
         interest.count -= 1;
         if interest.count > 0 {
@@ -96,14 +96,14 @@ impl Subscriptions {
 
     /// Records that the server of a connection agreed to send updates. Later connections subscribe again.
     pub(super) fn agree(&self, uri: &str, connection: u64) {
-        if let Some(interest) = lock(&self.wanted).resources.get_mut(uri) {
+        if let Some(interest) = self.wanted.lock().resources.get_mut(uri) {
             interest.agreed_with = Some(connection);
         }
     }
 
     /// The resources that an earlier connection subscribed to. The call that opened this one may have subscribed already.
     fn agreed_before(&self, connection: u64) -> Vec<String> {
-        let wanted = lock(&self.wanted);
+        let wanted = self.wanted.lock();
         let is_told_before =
             |interest: &Interest| interest.agreed_with.is_some_and(|earlier| earlier != connection);
         let agreed = wanted.resources.iter().filter(|(_, interest)| is_told_before(interest));
@@ -111,7 +111,7 @@ impl Subscriptions {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        lock(&self.wanted).resources.is_empty()
+        self.wanted.lock().resources.is_empty()
     }
 
     fn change(&self, wanted: &mut Wanted) -> u64 {
@@ -121,7 +121,7 @@ impl Subscriptions {
     }
 
     fn resources(&self) -> (Vec<String>, u64) {
-        let wanted = lock(&self.wanted);
+        let wanted = self.wanted.lock();
         (wanted.resources.keys().cloned().collect(), wanted.change)
     }
 

@@ -14,7 +14,7 @@ use mcp::client::{
 
 use super::{
     EVENTS, JSON, OutgoingRequest, SESSION, Shared, challenge, error_page, has_type, is_refusal,
-    lock, sleep, timeout,
+    sleep, timeout,
 };
 use crate::error::Credentials;
 use crate::upstream::failure::{Failure, incident};
@@ -51,7 +51,7 @@ impl PostedRequest<'_> {
     pub(super) async fn exchange(&self, shared: &Arc<Shared>) -> Result<PostOutcome, Failure> {
         let is_handshake = self.request.is_handshake();
         let (session, number) = {
-            let session = lock(&shared.session);
+            let session = shared.session.lock();
             (session.id.clone().filter(|_| !is_handshake), session.number)
         };
         let headers = self.request.headers(self.revision);
@@ -94,11 +94,11 @@ impl PostedRequest<'_> {
         if self.request.method() == "initialize" {
             let id = response.headers().get(SESSION);
             let id = id.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let mut session = lock(&shared.session);
+            let mut session = shared.session.lock();
             (session.id, session.number, session.stream) = (id, number + 1, None);
         }
         if has_type(&response, EVENTS) {
-            let session = lock(&shared.session).id.clone();
+            let session = shared.session.lock().id.clone();
             let headers = version_header(self.revision);
             return follow(shared, response, Some(self.id), session, &headers).await;
         }
@@ -130,7 +130,7 @@ pub(super) async fn send(
     headers: &[(String, String)],
 ) -> Result<(), Failure> {
     shared.tap.sent(&text);
-    let outgoing = OutgoingRequest::post(text, lock(&shared.session).id.clone(), headers);
+    let outgoing = OutgoingRequest::post(text, shared.session.lock().id.clone(), headers);
     let (response, shown) = shared.send(&outgoing).await?;
     let status = response.status();
     if is_refusal(status) {
