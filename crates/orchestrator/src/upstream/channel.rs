@@ -37,7 +37,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a new handshake may take after the server lost its session.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The deadline of a subscription, which ends with its connection.
+/// The deadline of subscriptions, which end with their connection, and of handshakes, which the caller limits.
 const FOREVER: Duration = Duration::MAX;
 
 pub(super) struct Channel {
@@ -123,13 +123,12 @@ impl Channel {
         Failure::Broken { why, sent, incident }
     }
 
-    /// Negotiates with the server. `era` is known if an earlier connection succeeded.
+    /// Negotiates with the server. `era` is known if an earlier connection succeeded. The caller limits how long it takes.
     pub(super) async fn handshake(
         self: &Arc<Self>,
         era: Option<Era>,
-        limit: Duration,
     ) -> Result<ServerInfo, Failure> {
-        let context = CallContext::background(Deadline::new(limit, limit));
+        let context = CallContext::background(Deadline::new(FOREVER, FOREVER));
         let (mut handshake, mut request) = Handshake::begin(&CLIENT, era);
         // A discovery that timed out may still get its response.
         let mut discovery: Option<Pin<Box<dyn Future<Output = Outcome> + Send>>> = None;
@@ -194,7 +193,7 @@ impl Channel {
             if http.session_number() != lost {
                 return Ok(());
             }
-            let handshake = self.handshake(Some(Era::Legacy), RENEWAL_TIMEOUT);
+            let handshake = self.handshake(Some(Era::Legacy));
             match timeout(RENEWAL_TIMEOUT, handshake).await {
                 Ok(renewed) => renewed.map(drop),
                 Err(_) => {

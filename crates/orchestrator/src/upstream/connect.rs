@@ -129,7 +129,7 @@ async fn attempt(
     settings.tasks.spawn_on(serve, &settings.runtime);
     let handshake = tokio::select! {
         biased;
-        handshake = channel.handshake(era, settings.limit) => handshake,
+        handshake = channel.handshake(era) => handshake,
         () = closed.eof.cancelled() => {
             Err(channel.connection_lost("it is closed".to_owned(), true))
         }
