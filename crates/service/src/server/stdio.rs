@@ -2,7 +2,7 @@
 //! out inline; replies are written together as long as a complete line is already here. A client that
 //! does not read makes us wait, never grow.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use transport::{Calls, Context, Event, News, OutcomeFuture};
 
 use super::Host;
 use super::live::{self, Looked};
+use super::waiting;
 use super::wake::{Wake, Waker, Woken};
 
 mod lines;
@@ -170,6 +171,8 @@ struct Session<'a> {
     has_news: bool,
     /// A call is done that took its time, and may have changed something.
     has_changed: bool,
+    /// Calls under way that change no session.
+    unchanging: HashSet<Ticket>,
     /// Which subscriptions of the client we have looked for.
     subscriptions: u64,
     /// When to look whether somebody else has changed something, where that is to be seen.
@@ -214,6 +217,7 @@ impl<'a> Session<'a> {
             is_loaded: false,
             has_news: false,
             has_changed: false,
+            unchanging: HashSet::new(),
             subscriptions: 0,
             look_at: None,
             is_alone: false,
@@ -387,6 +391,7 @@ impl<'a> Session<'a> {
                     }
                     Action::Cancel(ticket) => {
                         self.calls.cancel(ticket);
+                        self.unchanging.remove(&ticket);
                         self.held.retain(|(held, ..)| *held != ticket);
                     }
                     Action::Warn(warning) => tracing::warn!("{warning}"),
@@ -449,15 +454,21 @@ impl<'a> Session<'a> {
 
     fn call(&mut self, ticket: Ticket, call: Call, caller: Caller) {
         let carry_out = &self.carry_out;
+        let may_change_sessions = waiting::may_change_sessions(&call);
         // What is to be forgotten makes room.
         let has_room = self.calls.len() < CALLS_MAX || matches!(call, Call::Forget { .. });
         let ended = match has_room {
             true => self.calls.start(ticket, |context| carry_out(call, caller, context)),
             false => Some(Outcome::Busy),
         };
-        self.has_changed |= self.workers.have_worked();
-        if let Some(outcome) = ended {
-            self.connection.finish(ticket, outcome, &mut self.actions);
+        let has_worked = self.workers.have_worked();
+        match ended {
+            Some(outcome) => {
+                self.has_changed |= has_worked && self.is_looked_for(may_change_sessions);
+                self.connection.finish(ticket, outcome, &mut self.actions);
+            }
+            None if !may_change_sessions => drop(self.unchanging.insert(ticket)),
+            None => {}
         }
     }
 
@@ -475,12 +486,19 @@ impl<'a> Session<'a> {
                 // There is one line, and it stays.
                 Event::News(_, News::HangUp) => {}
                 Event::Done(ticket, outcome) => {
-                    self.has_changed = true;
+                    let may_change_sessions = !self.unchanging.remove(&ticket);
+                    self.has_changed |= self.is_looked_for(may_change_sessions);
                     self.connection.finish(ticket, outcome, &mut self.actions);
                 }
             }
         }
         self.act();
+    }
+
+    /// Whether what a call may have changed is looked for at once. What others have changed is seen by the next look, if one
+    /// is due.
+    fn is_looked_for(&self, may_change_sessions: bool) -> bool {
+        may_change_sessions || self.look_at.is_none()
     }
 
     /// Work under way may end, within reason. What waits for longer is given up.

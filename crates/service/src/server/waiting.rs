@@ -4,7 +4,7 @@
 use mcp::{Call, Outcome, Reference};
 
 use super::session_resources::SCHEME;
-use super::tools::called;
+use super::tools::{Role, called};
 use super::upstreams::resources;
 
 /// Whether a call may have to wait for where sessions are. Handing in a step does not, where we know the session: it sees
@@ -17,6 +17,17 @@ pub(super) fn may_wait(call: &Call) -> bool {
         Call::Complete { reference: Reference::Resource(template), .. } => {
             template.starts_with(SCHEME)
         }
+        _ => false,
+    }
+}
+
+/// Whether a call can change a session, or decide what one waits for.
+pub(super) fn may_change_sessions(call: &Call) -> bool {
+    match call {
+        Call::Tool { .. } => {
+            called(call).is_none_or(|tool| tool.role == Role::Use && !tool.needs_upstreams)
+        }
+        Call::Settle { .. } | Call::Forget { .. } => true,
         _ => false,
     }
 }
