@@ -80,6 +80,14 @@ fn revisions_are_negotiated_once() {
     assert_eq!(hear(&mut handshake, unsupported(&["2026-07-28"])), r#"only ["2026-07-28"]"#);
     let (mut handshake, _) = Handshake::begin(&CLIENT, None);
     assert_eq!(hear(&mut handshake, unsupported(&["2099-01-01"])), r#"only ["2099-01-01"]"#);
+    // It knows the handshake, whatever it was asked.
+    for era in [None, Some(Era::Modern)] {
+        let (mut handshake, _) = Handshake::begin(&CLIENT, era);
+        assert_eq!(hear(&mut handshake, unsupported(&["2025-06-18"])), "ask initialize");
+        let (mut handshake, _) = Handshake::begin(&CLIENT, era);
+        let past = json!({"supportedVersions": ["2025-11-25"]});
+        assert_eq!(hear(&mut handshake, Ok(past)), "ask initialize");
+    }
     let (mut handshake, _) = Handshake::begin(&CLIENT, None);
     let future = json!({"supportedVersions": ["2099-01-01"]});
     assert_eq!(hear(&mut handshake, Ok(future)), r#"only ["2099-01-01"]"#);

@@ -138,10 +138,10 @@ impl Handshake {
         let error = match discovered {
             Ok(discovered) => {
                 let theirs = discovered.supported_versions.clone();
-                let no_common = HandshakeError::NoCommonRevision(theirs);
-                return discovered
-                    .into_info()
-                    .map_or(HandshakeStep::Failed(no_common), HandshakeStep::Done);
+                return match discovered.into_info() {
+                    Some(info) => HandshakeStep::Done(info),
+                    None => self.without_discovery(theirs),
+                };
             }
             Err(error) => error,
         };
@@ -153,7 +153,7 @@ impl Handshake {
                 let knows_ours = theirs.iter().any(|revision| revision == modern::REVISION.name());
                 match knows_ours && !has_repeated {
                     true => self.ask(Stage::Discovering { has_repeated: true }),
-                    false => HandshakeStep::Failed(HandshakeError::NoCommonRevision(theirs)),
+                    false => self.without_discovery(theirs),
                 }
             }
             HEADER_MISMATCH | MISSING_CAPABILITY => {
@@ -162,6 +162,17 @@ impl Handshake {
             // Some legacy servers respond to every method with a result.
             _ if self.can_fall_back => self.ask(Stage::Initializing),
             _ => HandshakeStep::Failed(HandshakeError::Refused(error)),
+        }
+    }
+
+    /// The server supports these revisions, and not ours of the modern era.
+    fn without_discovery(&mut self, theirs: Vec<String>) -> HandshakeStep {
+        let is_legacy = |name: &String| {
+            Revision::parse(name).is_some_and(|revision| revision.era() == Era::Legacy)
+        };
+        match theirs.iter().any(is_legacy) {
+            true => self.ask(Stage::Initializing),
+            false => HandshakeStep::Failed(HandshakeError::NoCommonRevision(theirs)),
         }
     }
 }

@@ -139,7 +139,7 @@ impl Discovery<'_> {
     fn found(self, metadata: Metadata) -> Discovered {
         let described = self.described.as_ref();
         let resource = described.and_then(|resource| resource.resource.clone());
-        let resource = resource.unwrap_or_else(|| self.upstream.to_string());
+        let resource = resource.unwrap_or_else(|| without_secrets(self.upstream));
         let challenged = self.challenged.filter(|scopes| !scopes.is_empty());
         let described = described.and_then(|resource| resource.scopes_supported.clone());
         let scopes = challenged.or(described).unwrap_or_default();
@@ -291,8 +291,9 @@ impl Discovery<'_> {
             _ => None,
         };
         let Some(metadata) = metadata else { return Ok(None) };
+        // Metadata of which nothing says whose it is may name the login page of another.
         let Some(expected) = expected.map(str::to_owned).or_else(|| issuer_by(url)) else {
-            return Ok(Some(metadata));
+            return Ok(None);
         };
         match &metadata.issuer {
             Some(received) if is_same_issuer(received, &expected) => Ok(Some(metadata)),
@@ -393,6 +394,17 @@ fn issuer_by(url: &Url) -> Option<String> {
         _ => path.strip_suffix(OPENID)?.trim_end_matches('/'),
     };
     Some(at(url, own).to_string())
+}
+
+/// An address without the parts that may be secret.
+fn without_secrets(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // An address with a host takes both.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
 }
 
 /// Exact comparison, except for a slash after the host.

@@ -22,7 +22,7 @@ use super::call_context::CallContext;
 use super::connection::late;
 use super::deadline::Deadline;
 use super::failure::{Failure, incident};
-use super::http::{HttpTransport, PostOutcome, PostedRequest};
+use super::http::{HttpTransport, PostedRequest};
 use super::router::{MessageRouter, Outcome, RegisteredRequest, SentFlag};
 use super::stdio::StdioWriter;
 
@@ -35,8 +35,6 @@ const HTTP_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for the exit status of a process after its pipe broke.
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a new handshake may take after the server lost its session.
-const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The deadline of subscriptions, which end with their connection, and of handshakes, which the caller limits.
 const FOREVER: Duration = Duration::MAX;
 
@@ -181,29 +179,6 @@ impl Channel {
         }
     }
 
-    /// Repeats the handshake after the server lost the session with this number. Boxed because a handshake consists of
-    /// requests, whose futures contain this one.
-    fn renew_session(
-        self: &Arc<Self>,
-        lost: u64,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + '_>> {
-        Box::pin(async move {
-            let Transport::Http(http) = &self.transport else { return Ok(()) };
-            let _turn = http.lock_renewal().await;
-            if http.session_number() != lost {
-                return Ok(());
-            }
-            let handshake = self.handshake(Some(Era::Legacy));
-            match timeout(RENEWAL_TIMEOUT, handshake).await {
-                Ok(renewed) => renewed.map(drop),
-                Err(_) => {
-                    let why = "it forgot its session, and begins no new one".to_owned();
-                    Err(self.connection_lost(why, true))
-                }
-            }
-        })
-    }
-
     /// Sends a request. Over HTTP it returns when the response has been routed; over stdio only if writing fails, because
     /// responses arrive elsewhere.
     async fn exchange(
@@ -224,21 +199,7 @@ impl Channel {
             Transport::Http(http) => http,
         };
         let posted = PostedRequest { id, request, revision, text: text.into(), sent };
-        let mut is_renewed = false;
-        loop {
-            match http.exchange(&posted).await? {
-                PostOutcome::Responded => return Ok(()),
-                PostOutcome::SessionLost { number, .. } if !is_renewed => {
-                    self.renew_session(number).await?;
-                    is_renewed = true;
-                }
-                PostOutcome::SessionLost { status, .. } => {
-                    let why =
-                        format!("it forgets its sessions at once, also a new one (HTTP {status})");
-                    return Err(Failure::Protocol { why });
-                }
-            }
-        }
+        http.exchange(&posted).await
     }
 }
 

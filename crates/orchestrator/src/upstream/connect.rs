@@ -21,7 +21,7 @@ use super::info::{Era, Info};
 use super::keeper::Keeper;
 use super::notices::Notices;
 use super::router::MessageRouter;
-use super::stdio::{self, PipesClosed, StdioWriter};
+use super::stdio::{self, PeerClosed, StdioWriter};
 use crate::pool::Tokens;
 use crate::wire::{Secrets, Tap, WireLog};
 use process_guard::GuardProgram;
@@ -95,7 +95,7 @@ async fn attempt(
         server: settings.server.clone(),
         connection: serial,
     };
-    let (stop, closed) = (CancellationToken::new(), PipesClosed::default());
+    let (stop, closed) = (CancellationToken::new(), PeerClosed::default());
     // Stops the tasks of the connection if this attempt is dropped.
     let given_up = stop.clone().drop_guard();
     let (transport, mut kin) = match &settings.connect {
@@ -117,8 +117,9 @@ async fn attempt(
             (Transport::Stdio(writer), Some(kin))
         }
         Connect::Http { .. } => {
-            let http =
-                HttpTransport::new(settings, router.clone(), tap).map_err(Attempt::Failed)?;
+            let forgotten = closed.forgotten.clone();
+            let http = HttpTransport::new(settings, router.clone(), tap, forgotten);
+            let http = http.map_err(Attempt::Failed)?;
             (Transport::Http(http), None)
         }
     };

@@ -14,7 +14,7 @@ use super::deadline::Deadline;
 use super::failure::Failure;
 use super::info::{Era, Info};
 use super::router::Outcome;
-use super::stdio::PipesClosed;
+use super::stdio::PeerClosed;
 use crate::error::Awaited;
 
 /// How long a server may take to respond to a ping after a request timed out.
@@ -24,7 +24,7 @@ pub(crate) struct Connection {
     pub(super) channel: Arc<Channel>,
     pub(super) info: Info,
     pub(super) endings: Endings,
-    pub(super) closed: PipesClosed,
+    pub(super) closed: PeerClosed,
     /// A liveness check is running.
     pub(super) is_verifying: AtomicBool,
     /// Whoever drops a connection ends it.
@@ -61,6 +61,7 @@ impl Connection {
         self.endings.over.is_cancelled()
             || self.closed.eof.is_cancelled()
             || self.closed.broken_input.is_cancelled()
+            || self.closed.forgotten.is_cancelled()
     }
 
     pub(super) fn server(&self) -> &str {

@@ -58,6 +58,10 @@ pub(crate) enum Failure {
     Protocol {
         why: String,
     },
+    /// The HTTP session is gone, and nothing was done. The connection ends, and the next one begins a new session.
+    Forgotten {
+        status: String,
+    },
     Unanswered {
         why: String,
     },
@@ -84,7 +88,7 @@ impl Failure {
     pub(crate) fn may_try_again(&self, repeat: Repeat) -> bool {
         let harmless = repeat == Repeat::Harmless;
         match self {
-            Self::Connect { .. } => true,
+            Self::Connect { .. } | Self::Forgotten { .. } => true,
             Self::Broken { sent, .. } => harmless || !sent,
             Self::Upstream { code, .. } => harmless && *code == INTERNAL_ERROR,
             // Nothing was done, and it says when it will be.
@@ -128,6 +132,11 @@ impl Failure {
             Self::TooLarge { limit } => Error::TooLarge { server, limit },
             Self::Protocol { why } => Error::Protocol { server, why },
             Self::Unanswered { why } => Error::Unanswered { server, why },
+            Self::Forgotten { status } => {
+                let why =
+                    format!("it forgets its sessions at once, also a new one (HTTP {status})");
+                Error::Protocol { server, why }
+            }
             Self::Timeout { what, after } => Error::Timeout { server, what, after },
             Self::Outdated => Error::Outdated { server },
             Self::Cancelled => Error::Cancelled { server },

@@ -112,6 +112,7 @@ impl Entered<'_> {
                 | Failure::TooLarge { .. }
                 | Failure::Protocol { .. }
                 | Failure::Refused { .. }
+                | Failure::Forgotten { .. }
                 | Failure::Unanswered { .. },
             ) => breaker.succeeded(attempt, self.what, now),
         }

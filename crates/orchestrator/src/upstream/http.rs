@@ -13,12 +13,11 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use registry::entry::{Auth, Connect};
-use tokio::sync::MutexGuard;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use client::Client;
-pub(super) use post::{PostOutcome, PostedRequest};
+pub(super) use post::PostedRequest;
 
 use super::connect::Settings;
 use super::failure::{Failure, incident};
@@ -48,16 +47,14 @@ struct Shared {
     connect: Connect,
     tokens: Option<Arc<dyn Tokens>>,
     session: Mutex<Session>,
-    /// Held while the session is renewed.
-    renewal: tokio::sync::Mutex<()>,
+    /// Cancelled when the server has forgotten the session: the connection is of no use any more.
+    forgotten: CancellationToken,
 }
 
 /// The HTTP session of a legacy server.
 #[derive(Default)]
 struct Session {
     id: Option<String>,
-    /// Counts sessions, so that a lost one is renewed once.
-    number: u64,
     /// Closes the GET stream when dropped.
     stream: Option<DropGuard>,
 }
@@ -67,6 +64,7 @@ impl HttpTransport {
         settings: &Settings,
         router: Arc<MessageRouter>,
         tap: Tap,
+        forgotten: CancellationToken,
     ) -> Result<Self, Failure> {
         let Connect::Http { url, headers, auth } = &settings.connect else {
             return Err(Failure::Unusable { why: "it has no address".to_owned() });
@@ -90,7 +88,6 @@ impl HttpTransport {
         let http = settings.http.get(url.reveal()).map_err(|why| Failure::Unusable { why })?;
         let url = url.reveal().to_owned();
         let connect = settings.connect.clone();
-        let (session, renewal) = (Mutex::default(), tokio::sync::Mutex::default());
         let headers = all;
         Ok(Self(Arc::new(Shared {
             http,
@@ -100,18 +97,9 @@ impl HttpTransport {
             headers,
             connect,
             tokens,
-            session,
-            renewal,
+            session: Mutex::default(),
+            forgotten,
         })))
-    }
-
-    /// Waits for a renewal of the session in progress, and blocks others.
-    pub(super) async fn lock_renewal(&self) -> MutexGuard<'_, ()> {
-        self.0.renewal.lock().await
-    }
-
-    pub(super) fn session_number(&self) -> u64 {
-        self.0.session.lock().number
     }
 
     /// Posts a notification or a response.
@@ -124,14 +112,7 @@ impl HttpTransport {
     }
 
     /// Posts a request and routes messages until its response has arrived.
-    pub(super) async fn exchange(
-        &self,
-        posted: &PostedRequest<'_>,
-    ) -> Result<PostOutcome, Failure> {
-        if !posted.request.is_handshake() {
-            // Not in a session that is being replaced.
-            drop(self.lock_renewal().await);
-        }
+    pub(super) async fn exchange(&self, posted: &PostedRequest<'_>) -> Result<(), Failure> {
         posted.exchange(&self.0).await
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
@@ -11,7 +11,7 @@ use super::child::Kin;
 use super::connection::Endings;
 use super::failure::Failure;
 use super::notices::Notices;
-use super::stdio::PipesClosed;
+use super::stdio::PeerClosed;
 use crate::wire::Secrets;
 
 /// How long the last output of a child that has ended is waited for: somebody else may have its end of the pipe.
@@ -23,7 +23,7 @@ pub(super) struct Keeper {
     pub(super) channel: Arc<Channel>,
     /// Ends the tasks of the connection.
     pub(super) stop: CancellationToken,
-    pub(super) closed: PipesClosed,
+    pub(super) closed: PeerClosed,
     pub(super) kin: Option<Kin>,
     pub(super) notices: Arc<Notices>,
     pub(super) secrets: Secrets,
@@ -37,6 +37,8 @@ enum End {
     HungUp,
     /// It hears nothing any more.
     Deaf,
+    /// It has forgotten our session.
+    Forgetful,
 }
 
 impl Keeper {
@@ -48,6 +50,11 @@ impl Keeper {
             () = endings.politely.cancelled() => End::Politely,
             () = closed.eof.cancelled() => End::HungUp,
             () = closed.broken_input.cancelled() => End::Deaf,
+            () = closed.forgotten.cancelled() => {
+                // Others hear for themselves that it has done nothing of theirs.
+                sleep(LAST_OUTPUT).await;
+                End::Forgetful
+            }
             () = Kin::exited(kin.as_mut()) => {
                 // What it said before is still to be heard.
                 let _ = timeout(LAST_OUTPUT, closed.eof.cancelled()).await;
@@ -64,6 +71,7 @@ impl Keeper {
             (End::AtOnce, _) => "it did not show that it is alive, and was ended".to_owned(),
             (End::HungUp, Some(kin)) => kin.epitaph("closed its output").await,
             (End::Deaf, Some(kin)) => kin.epitaph("closed its input").await,
+            (End::Forgetful, _) => "it has forgotten the session".to_owned(),
             (End::HungUp | End::Deaf, None) => "it hung up".to_owned(),
         };
         let why = secrets().hide(&why).into_owned();
@@ -74,7 +82,9 @@ impl Keeper {
         let put_away = async {
             match (kin, end) {
                 (Some(kin), End::Politely) => kin.end().await,
-                (Some(kin), End::AtOnce | End::HungUp | End::Deaf) => kin.end_at_once().await,
+                (Some(kin), End::AtOnce | End::HungUp | End::Deaf | End::Forgetful) => {
+                    kin.end_at_once().await;
+                }
                 (None, _) => {}
             }
         };

@@ -19,13 +19,15 @@ const READ_BYTES: usize = 64 * 1024;
 /// How much is kept of the beginning and the end of an oversized message, to find its id.
 const SAMPLE_BYTES: usize = 1024;
 
-/// Cancelled when the process closes its end of a pipe.
+/// How the other side ends a connection.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PipesClosed {
+pub(crate) struct PeerClosed {
     /// The end of its output.
     pub(crate) eof: CancellationToken,
     /// Its input rejects writes.
     pub(crate) broken_input: CancellationToken,
+    /// It has forgotten our HTTP session.
+    pub(crate) forgotten: CancellationToken,
 }
 
 /// Writes messages to the input of a process.

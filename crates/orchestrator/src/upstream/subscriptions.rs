@@ -257,7 +257,7 @@ async fn listen(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
                 }
             }
         }
-        let has_failed = is_deaf || heard.failure.is_some();
+        let has_failed = heard.failure.is_some();
         shared.subscriptions.heard.send_replace(heard);
         drop((strong, shared));
         tokio::select! {
@@ -266,11 +266,12 @@ async fn listen(upstream: &Weak<Upstream>, connection: &Weak<Connection>) {
                     return;
                 }
             }
-            () = ended(current.as_mut()), if !has_failed && !is_needless => {
+            () = ended(current.as_mut()), if !has_failed && !is_deaf && !is_needless => {
                 current = None;
                 sleep(pause).await;
                 pause = PAUSE_MAX.min(pause * 2);
             }
+            () = sleep(pause), if has_failed => pause = PAUSE_MAX.min(pause * 2),
         }
     }
 }

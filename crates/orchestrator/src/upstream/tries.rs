@@ -13,11 +13,12 @@ const JITTER: f64 = 0.25;
 pub(super) struct Tries {
     repeat: Repeat,
     made: usize,
+    was_forgotten: bool,
 }
 
 impl Tries {
     pub(super) fn new(repeat: Repeat) -> Self {
-        Self { repeat, made: 0 }
+        Self { repeat, made: 0, was_forgotten: false }
     }
 
     /// Waits for the next attempt, or gives the failure back where there is none.
@@ -30,6 +31,11 @@ impl Tries {
         let Some(pause) = pause.map(|pause| pause.mul_f64(1.0 + JITTER * chance())) else {
             return Err(failure);
         };
+        if matches!(failure, Failure::Forgotten { .. }) {
+            // A new session helps at once, or not at all.
+            let is_first = !std::mem::replace(&mut self.was_forgotten, true);
+            return if is_first { Ok(()) } else { Err(failure) };
+        }
         let pause = failure.retry_after().map_or(pause, |after| after.max(pause));
         // Who has no time left hears now what went wrong, and not later that it was too late.
         if pause >= context.deadline.left() {

@@ -86,9 +86,41 @@ async fn a_lost_session_is_begun_anew_once() {
         }
         let error = world.call("slow", json!({"ms": 1})).await.unwrap_err();
         assert!(matches!(error, Error::Protocol { .. }), "{error}");
-        assert_eq!(web.count("initialize"), 3);
+        // Once for its list of tools, and once for the call.
+        assert_eq!(web.count("initialize"), 4);
         world.orchestrator.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_are_subscribed_again_after_a_lost_session() {
+    let (world, web) = world(Form::Json, &["--era", "legacy"]).await;
+    world.orchestrator.subscribe("test", "test://a").await.unwrap();
+    until("there is a stream", || web.streams() == 1).await;
+    web.forget_sessions();
+    // A call hears of it…
+    assert_eq!(world.text("echo", json!({"text": "b"})).await, "b");
+    until("it is subscribed again", || web.count("resources/subscribe") == 2).await;
+    // …or the stream alone, which ends when the server does.
+    until("there is a new stream", || web.streams() == 2).await;
+    web.forget_sessions();
+    web.end_streams();
+    until("it is subscribed once more", || web.count("resources/subscribe") == 3).await;
+    world.orchestrator.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn error_with_status_404_is_an_answer() {
+    let (world, web) = world(Form::Json, &["--era", "legacy"]).await;
+    world.call("echo", json!({"text": "a"})).await.unwrap();
+    let id = web.last("tools/call").message["id"].as_u64().unwrap() + 1;
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}});
+    let page = (StatusCode::NOT_FOUND, "application/json", error.to_string());
+    web.instead(Instead::Answer(page.0, page.1, page.2));
+    let error = world.call("slow", json!({"ms": 1})).await.unwrap_err();
+    assert!(matches!(error, Error::Upstream { code: -32601, .. }), "{error}");
+    assert_eq!(web.count("initialize"), 1, "the session is still there");
+    world.orchestrator.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,8 +13,8 @@ use mcp::client::{
 };
 
 use super::{
-    EVENTS, JSON, OutgoingRequest, SESSION, Shared, challenge, error_page, has_type, is_refusal,
-    sleep, timeout,
+    EVENTS, JSON, OutgoingRequest, SESSION, Session, Shared, challenge, error_page, has_type,
+    is_refusal, sleep, timeout,
 };
 use crate::error::Credentials;
 use crate::upstream::failure::{Failure, incident};
@@ -39,21 +39,11 @@ pub(in crate::upstream) struct PostedRequest<'p> {
     pub(in crate::upstream) sent: &'p SentFlag,
 }
 
-/// The outcome of a post.
-pub(in crate::upstream) enum PostOutcome {
-    /// The response has been routed.
-    Responded,
-    /// The server does not know the session with this number.
-    SessionLost { number: u64, status: StatusCode },
-}
-
 impl PostedRequest<'_> {
-    pub(super) async fn exchange(&self, shared: &Arc<Shared>) -> Result<PostOutcome, Failure> {
+    /// Returns when the response has been routed.
+    pub(super) async fn exchange(&self, shared: &Arc<Shared>) -> Result<(), Failure> {
         let is_handshake = self.request.is_handshake();
-        let (session, number) = {
-            let session = shared.session.lock();
-            (session.id.clone().filter(|_| !is_handshake), session.number)
-        };
+        let session = shared.session.lock().id.clone().filter(|_| !is_handshake);
         let headers = self.request.headers(self.revision);
         let outgoing = OutgoingRequest::post(self.text.clone(), session, &headers);
         shared.tap.sent(&self.text);
@@ -76,7 +66,18 @@ impl PostedRequest<'_> {
             return Err(Failure::Protocol { why });
         }
         if status == StatusCode::NOT_FOUND && outgoing.session.is_some() {
-            return Ok(PostOutcome::SessionLost { number, status });
+            // Some servers answer with that status what they do not know.
+            let body = body(response, EXPLANATION_BYTES).await.unwrap_or_default();
+            if !body.is_empty() {
+                shared.tap.received(&body);
+            }
+            let text = std::str::from_utf8(&body).unwrap_or_default();
+            if shared.route(text, Some(self.id)) {
+                return Ok(());
+            }
+            shared.forgotten.cancel();
+            self.sent.set(false);
+            return Err(Failure::Forgotten { status: status.to_string() });
         }
         if !status.is_success() {
             let is_probe = is_handshake
@@ -94,13 +95,12 @@ impl PostedRequest<'_> {
         if self.request.method() == "initialize" {
             let id = response.headers().get(SESSION);
             let id = id.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let mut session = shared.session.lock();
-            (session.id, session.number, session.stream) = (id, number + 1, None);
+            *shared.session.lock() = Session { id, stream: None };
         }
         if has_type(&response, EVENTS) {
             let session = shared.session.lock().id.clone();
             let headers = version_header(self.revision);
-            return follow(shared, response, Some(self.id), session, &headers).await;
+            return follow(shared, Some(response), Some(self.id), session, &headers).await;
         }
         if !has_type(&response, JSON) {
             let why = "its answer is neither JSON nor a stream of events; see that `mcp.url` is the address of an MCP server";
@@ -114,7 +114,7 @@ impl PostedRequest<'_> {
         shared.tap.received(&body);
         let text = std::str::from_utf8(&body).unwrap_or_default();
         match shared.route(text, Some(self.id)) {
-            true => Ok(PostOutcome::Responded),
+            true => Ok(()),
             false => {
                 let why = "its answer is none to what was asked".to_owned();
                 Err(Failure::Protocol { why })
@@ -151,35 +151,40 @@ pub(super) async fn stream(
     shared: &Arc<Shared>,
     session: String,
     headers: Vec<(String, String)>,
-) -> Result<PostOutcome, Failure> {
+) -> Result<(), Failure> {
     let outgoing =
         OutgoingRequest { session: Some(session.clone()), ..OutgoingRequest::get(&headers) };
-    match open_events(shared, &outgoing).await {
-        Ok(response) => follow(shared, response, None, Some(session), &headers).await,
-        Err(StreamError::Permanent(failure) | StreamError::Temporary(failure)) => Err(failure),
+    let followed = match open_events(shared, &outgoing).await {
+        Ok(response) => follow(shared, Some(response), None, Some(session), &headers).await,
+        Err(StreamError::Temporary) => follow(shared, None, None, Some(session), &headers).await,
+        Err(StreamError::Permanent(failure)) => Err(failure),
+    };
+    // Without the stream nothing would be heard any more. A new connection may have one.
+    if let Err(Failure::Forgotten { .. } | Failure::TooLarge { .. }) = &followed {
+        shared.forgotten.cancel();
     }
+    followed
 }
 
 /// Routes the events of a response until the response to `origin` has arrived, or forever for the GET stream. Resumes a
 /// stream that breaks if its events had ids.
 async fn follow(
     shared: &Arc<Shared>,
-    response: reqwest::Response,
+    mut response: Option<reqwest::Response>,
     origin: Option<RequestId>,
     session: Option<String>,
     headers: &[(String, String)],
-) -> Result<PostOutcome, Failure> {
+) -> Result<(), Failure> {
     let ended = || {
         let why = "it ended before it answered".to_owned();
         Failure::Broken { why, sent: true, incident: incident() }
     };
     let mut resumption = Resumption::default();
-    let mut response = Some(response);
     loop {
         if let Some(response) = response.take()
             && route_events(shared, response, origin, &mut resumption).await?
         {
-            return Ok(PostOutcome::Responded);
+            return Ok(());
         }
         if origin.is_some() && resumption.last_event().is_none() {
             return Err(ended());
@@ -198,7 +203,7 @@ async fn follow(
             }
             Err(StreamError::Permanent(_)) if origin.is_some() => return Err(ended()),
             Err(StreamError::Permanent(failure)) => return Err(failure),
-            Err(StreamError::Temporary(_)) => resumption.record_failure(),
+            Err(StreamError::Temporary) => resumption.record_failure(),
         }
     }
 }
@@ -241,25 +246,28 @@ async fn route_events(
 /// Why a stream cannot be opened.
 enum StreamError {
     Permanent(Failure),
-    Temporary(Failure),
+    Temporary,
 }
 
 async fn open_events(
     shared: &Arc<Shared>,
     outgoing: &OutgoingRequest<'_>,
 ) -> Result<reqwest::Response, StreamError> {
-    let (response, shown) = shared.send(outgoing).await.map_err(StreamError::Temporary)?;
+    let (response, shown) = shared.send(outgoing).await.map_err(|_| StreamError::Temporary)?;
     let status = response.status();
     if is_refusal(status) {
         return Err(StreamError::Permanent(shared.turned_away(response, shown).await));
     }
-    let is_forgotten = status == StatusCode::NOT_FOUND && outgoing.session.is_some();
+    if status == StatusCode::NOT_FOUND && outgoing.session.is_some() {
+        let status = status.to_string();
+        return Err(StreamError::Permanent(Failure::Forgotten { status }));
+    }
     let why = format!("HTTP {status}");
-    if status == StatusCode::METHOD_NOT_ALLOWED || is_forgotten {
+    if status == StatusCode::METHOD_NOT_ALLOWED {
         return Err(StreamError::Permanent(Failure::Protocol { why }));
     }
     if !status.is_success() {
-        return Err(StreamError::Temporary(Failure::Protocol { why }));
+        return Err(StreamError::Temporary);
     }
     if !has_type(&response, EVENTS) {
         let why = "it is no stream of events".to_owned();

@@ -120,6 +120,11 @@ impl Web {
         self.inner.streams.lock().unwrap().retain(|stream| stream.send(text.clone()).is_ok());
     }
 
+    /// Ends those streams.
+    pub(crate) fn end_streams(&self) {
+        self.inner.streams.lock().unwrap().clear();
+    }
+
     pub(crate) fn streams(&self) -> usize {
         self.inner.streams.lock().unwrap().len()
     }

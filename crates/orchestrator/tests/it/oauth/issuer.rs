@@ -55,6 +55,8 @@ pub(crate) struct Manners {
     pub(crate) fails: bool,
     /// Scopes for `write`; without them it is 403.
     pub(crate) write_scope: Option<&'static str>,
+    /// The address of its metadata does not say whose they are.
+    pub(crate) hides_issuer: bool,
 }
 
 impl Default for Manners {
@@ -70,6 +72,7 @@ impl Default for Manners {
             thinks: Duration::ZERO,
             fails: false,
             write_scope: None,
+            hides_issuer: false,
         }
     }
 }
@@ -99,6 +102,7 @@ impl Issuer {
         let router = Router::new()
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
             .route("/.well-known/oauth-authorization-server", get(metadata))
+            .route("/.well-known/elsewhere", get(metadata))
             .route("/register", post(register))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
@@ -177,7 +181,11 @@ async fn resource(State(shared): State<Shared>) -> Result<Json<Value>, StatusCod
         return Err(StatusCode::NOT_FOUND);
     }
     let base = &shared.base;
-    Ok(Json(json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})))
+    let issuer = match shared.lock().manners.hides_issuer {
+        true => format!("{base}/.well-known/elsewhere"),
+        false => base.clone(),
+    };
+    Ok(Json(json!({"resource": format!("{base}/mcp"), "authorization_servers": [issuer]})))
 }
 
 async fn metadata(State(shared): State<Shared>) -> Result<Json<Value>, StatusCode> {

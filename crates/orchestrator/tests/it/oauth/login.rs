@@ -111,6 +111,15 @@ async fn an_answer_of_another_issuer_gets_no_code_exchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metadata_of_nobody_in_particular_are_not_used() {
+    let guarded = Guarded::new().await;
+    guarded.issuer.behave(|manners| manners.hides_issuer = true);
+    let error = guarded.login().await.unwrap_err();
+    assert!(error.to_string().contains("/.well-known/elsewhere"), "{error}");
+    assert!(guarded.issuer.asked().is_empty(), "nobody was sent anywhere");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_person_may_say_no() {
     let guarded = Guarded::new().await;
     guarded.issuer.behave(|manners| manners.refuses = Some("access_denied"));
