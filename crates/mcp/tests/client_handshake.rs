@@ -93,6 +93,11 @@ fn revisions_are_negotiated_once() {
     assert_eq!(hear(&mut handshake, Ok(future)), r#"only ["2099-01-01"]"#);
     let (mut handshake, _) = Handshake::begin(&CLIENT, Some(Era::Legacy));
     assert_eq!(
+        hear(&mut handshake, Ok(legacy("2026-07-28"))),
+        "it answers `initialize` with revision `2026-07-28`, which has none"
+    );
+    let (mut handshake, _) = Handshake::begin(&CLIENT, Some(Era::Legacy));
+    assert_eq!(
         hear(&mut handshake, Ok(legacy("2099-01-01"))),
         "it speaks revision `2099-01-01` of the protocol, which we do not know"
     );

@@ -227,6 +227,9 @@ fn read_initialized(result: &RawValue) -> Result<ServerInfo, String> {
     let revision = Revision::parse(&name).ok_or_else(|| {
         format!("it speaks revision `{name}` of the protocol, which we do not know")
     })?;
+    if revision.era() == Era::Modern {
+        return Err(format!("it answers `initialize` with revision `{name}`, which has none"));
+    }
     let Fields { capabilities, server_info, instructions, .. } = fields;
     Ok(ServerInfo::new(revision, &server_info, capabilities, &instructions))
 }

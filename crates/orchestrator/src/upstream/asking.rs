@@ -110,7 +110,16 @@ async fn answers(
                 let why = "this client cannot ask its user; make the call from one that can";
                 return Err(Failure::Unanswered { why: why.to_owned() });
             }
-            "elicitation/create" => elicit(server, params, &Whom::just(context)).await,
+            "elicitation/create" => {
+                let whom = Whom::just(context);
+                tokio::select! {
+                    answer = elicit(server, params, &whom) => answer,
+                    () = context.cancelled.cancelled() => return Err(Failure::Cancelled),
+                    () = context.deadline.passed() => {
+                        return Err(super::connection::late(context));
+                    }
+                }
+            }
             "roots/list" => json!({"roots": []}),
             _ => {
                 let why = format!("it wants `{method}`, which is not offered");

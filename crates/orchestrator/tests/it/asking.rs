@@ -95,6 +95,26 @@ async fn a_person_has_more_time_than_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn call_that_waits_for_a_person_can_be_cancelled() {
+    for era in ["legacy", "modern"] {
+        let world = World::new(&[("test", stdio(&["--era", era]))]);
+        world.orchestrator.tools("test").await.unwrap();
+        let cancelled = tokio_util::sync::CancellationToken::new();
+        let asked = world.call_with("ask", json!({}), |call| {
+            call.cancelled = cancelled.clone();
+            call.asker = Some(Arc::new(Thinks(Duration::from_secs(600))));
+        });
+        let cancelling = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            cancelled.cancel();
+        };
+        let (asked, ()) = tokio::join!(asked, cancelling);
+        assert!(matches!(asked, Err(Error::Cancelled { .. })), "{era}: {asked:?}");
+        world.orchestrator.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_we_do_not_have_is_refused() {
     let world = World::new(&[("test", stdio(&["--era", "legacy"]))]);
     let answer: Value =
