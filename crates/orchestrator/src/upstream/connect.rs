@@ -88,7 +88,7 @@ async fn attempt(
     if !(settings.is_current)() {
         return Err(Attempt::Failed(Failure::Outdated));
     }
-    let (router, inbound) = MessageRouter::new(notices.clone());
+    let (router, inbound) = MessageRouter::new(notices.clone(), settings.secrets.clone());
     let tap = Tap {
         log: settings.wire.clone(),
         secrets: settings.secrets.clone(),

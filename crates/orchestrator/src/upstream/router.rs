@@ -13,14 +13,18 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use untrusted_text::cut;
 
 use super::call_context::CallContext;
 use super::failure::Failure;
 use super::notices::Notices;
 use super::whom::{GivenUp, Whom};
+use crate::wire::Secrets;
 
 /// The most anomalies that are logged per connection.
 const ANOMALIES_LOGGED_MAX: usize = 100;
+/// How much of what a server says is logged.
+const LOGGED_BYTES_MAX: usize = 1_000;
 
 /// The result as the server sent it, or why there is none.
 pub(crate) type Outcome = Result<Box<RawValue>, Failure>;
@@ -28,6 +32,7 @@ pub(crate) type Outcome = Result<Box<RawValue>, Failure>;
 pub(crate) struct MessageRouter {
     state: Mutex<RouterState>,
     notices: Arc<Notices>,
+    secrets: Secrets,
     inbound: mpsc::Sender<InboundRequest>,
     anomalies: AtomicUsize,
 }
@@ -86,10 +91,18 @@ pub(super) struct InboundRequest {
 
 impl MessageRouter {
     /// The queue has room for all requests that a server may have in flight.
-    pub(super) fn new(notices: Arc<Notices>) -> (Arc<Self>, mpsc::Receiver<InboundRequest>) {
+    pub(super) fn new(
+        notices: Arc<Notices>,
+        secrets: Secrets,
+    ) -> (Arc<Self>, mpsc::Receiver<InboundRequest>) {
         let (inbound, queue) = mpsc::channel(SERVER_REQUESTS_MAX);
         let (state, anomalies) = (Mutex::default(), AtomicUsize::new(0));
-        (Arc::new(Self { state, notices, inbound, anomalies }), queue)
+        (Arc::new(Self { state, notices, secrets, inbound, anomalies }), queue)
+    }
+
+    /// What a server says, for the log: it may repeat what it was given, at any length.
+    fn for_log(&self, text: &str) -> String {
+        cut(&(self.secrets)().hide(text), LOGGED_BYTES_MAX)
     }
 
     pub(super) fn server(&self) -> &str {
@@ -257,7 +270,9 @@ impl MessageRouter {
                 }
             }
             Incoming::ResourceUpdated { uri } => self.notices.updated(uri),
-            Incoming::Log(text) => tracing::debug!(server = self.server(), "it logs: {text}"),
+            Incoming::Log(text) => {
+                tracing::debug!(server = self.server(), "it logs: {}", self.for_log(&text));
+            }
             Incoming::UnknownNotification(method) => {
                 tracing::trace!(server = self.server(), method, "unknown notification");
             }
@@ -269,7 +284,9 @@ impl MessageRouter {
     /// Logs a violation of the protocol, up to a limit per connection.
     pub(super) fn log_anomaly(&self, what: &str) {
         match self.anomalies.fetch_add(1, Ordering::Relaxed) {
-            0..ANOMALIES_LOGGED_MAX => tracing::warn!(server = self.server(), "{what}"),
+            0..ANOMALIES_LOGGED_MAX => {
+                tracing::warn!(server = self.server(), "{}", self.for_log(what));
+            }
             ANOMALIES_LOGGED_MAX => {
                 tracing::warn!(server = self.server(), "more of this kind is not logged");
             }
@@ -303,5 +320,24 @@ impl From<ResponseError> for Failure {
                 Self::Protocol { why: "it answers with neither a result nor an error".to_owned() }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use registry::Masks;
+    use tokio::sync::broadcast;
+
+    use super::*;
+
+    #[test]
+    fn log_has_no_secret_that_a_server_repeats_and_nothing_long() {
+        let notices = Arc::new(Notices::new("test", broadcast::Sender::new(1)));
+        let masks = Arc::new(Masks::new(["s3cr3t-t0ken"]));
+        let secrets: Secrets = Arc::new(move || masks.clone());
+        let (router, _) = MessageRouter::new(notices, secrets);
+        let logged = router.for_log(&format!("bad token s3cr3t-t0ken, {}", "no ".repeat(10_000)));
+        assert!(logged.starts_with("bad token ") && !logged.contains("s3cr3t"), "{logged}");
+        assert!(logged.len() < LOGGED_BYTES_MAX + 10, "{}", logged.len());
     }
 }

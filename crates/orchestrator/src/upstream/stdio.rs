@@ -205,6 +205,7 @@ mod tests {
 
     use super::*;
     use crate::upstream::notices::Notices;
+    use crate::wire::Secrets;
 
     /// Runs on a single thread, which the endless writer would block.
     #[test]
@@ -219,13 +220,9 @@ mod tests {
                     while endless.write_all(lines.as_bytes()).await.is_ok() {}
                 });
                 let notices = Notices::new("test", broadcast::Sender::new(1));
-                let (router, _) = MessageRouter::new(Arc::new(notices));
-                let tap = Tap {
-                    log: None,
-                    secrets: Arc::new(Arc::default),
-                    server: "test".into(),
-                    connection: 1,
-                };
+                let secrets: Secrets = Arc::new(Arc::default);
+                let (router, _) = MessageRouter::new(Arc::new(notices), secrets.clone());
+                let tap = Tap { log: None, secrets, server: "test".into(), connection: 1 };
                 let stray = LastWords::default();
                 let received = receive(noise, &router, &tap, &stray);
                 let waited = tokio::time::timeout(Duration::from_millis(50), received);
