@@ -1,6 +1,7 @@
 //! Routes every inbound message of one connection. Responses go to the waiting caller as raw JSON, progress and changes are
 //! forwarded, requests of the server go to a bounded queue, and unsolicited messages are dropped.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -23,6 +24,8 @@ use crate::wire::Secrets;
 
 /// The most anomalies that are logged per connection.
 const ANOMALIES_LOGGED_MAX: usize = 100;
+/// How many requests that nobody waits for are remembered.
+const ABANDONED_MAX: usize = 256;
 /// How much of what a server says is logged.
 const LOGGED_BYTES_MAX: usize = 1_000;
 
@@ -42,6 +45,8 @@ struct RouterState {
     client: Client<PendingRequest, CancellationToken>,
     /// Abandoned requests that the server may still be working on.
     given_up: GivenUp,
+    /// Requests that nobody waits for any more, the newest last. Their responses are late, and no anomaly.
+    abandoned: VecDeque<RequestId>,
     /// Why the connection accepts no more requests.
     closed: Option<Failure>,
 }
@@ -222,13 +227,22 @@ impl MessageRouter {
                 return Some(id);
             }
             Incoming::Unmatched(id) => {
-                if let ResponseId::Ours(id) = id {
-                    state.given_up.answered(id);
-                }
+                let is_late = match &id {
+                    ResponseId::Ours(id) => {
+                        state.given_up.answered(*id);
+                        let at = state.abandoned.iter().position(|abandoned| abandoned == id);
+                        let abandoned = at.and_then(|at| state.abandoned.remove(at));
+                        // Once it is closed, nobody waits for anything.
+                        abandoned.is_some() || state.closed.is_some()
+                    }
+                    ResponseId::Foreign(_) => false,
+                };
                 drop(state);
-                self.log_anomaly(&format!(
-                    "an answer to {id}, which nobody waits for, was dropped"
-                ));
+                let what = format!("an answer to {id}, which nobody waits for, was dropped");
+                match is_late {
+                    true => tracing::debug!(server = self.server(), "{what}"),
+                    false => self.log_anomaly(&what),
+                }
             }
             Incoming::Request(request) => {
                 let (id, cancelled) = (request.id.clone(), CancellationToken::new());
@@ -304,6 +318,10 @@ impl PendingRequest {
 
 impl RouterState {
     fn remember_abandoned(&mut self, id: RequestId, pending: &PendingRequest) {
+        if self.abandoned.len() >= ABANDONED_MAX {
+            self.abandoned.pop_front();
+        }
+        self.abandoned.push_back(id);
         if let Some(party) = &pending.context.party {
             self.given_up.add(id, party, Instant::now());
         }

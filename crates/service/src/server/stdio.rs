@@ -464,7 +464,9 @@ impl<'a> Session<'a> {
         let has_worked = self.workers.have_worked();
         match ended {
             Some(outcome) => {
-                self.has_changed |= has_worked && self.is_looked_for(may_change_sessions);
+                // A quick disk is done in the first poll.
+                let is_done = has_worked || may_change_sessions;
+                self.has_changed |= is_done && self.is_looked_for(may_change_sessions);
                 self.connection.finish(ticket, outcome, &mut self.actions);
             }
             None if !may_change_sessions => drop(self.unchanging.insert(ticket)),
