@@ -1,5 +1,5 @@
-//! Calls under way, for both transports. Each is a future that ends in an outcome: one that never waits ends in its first
-//! poll, and the others go on together in [`Calls`]. Who takes a call back drops it.
+//! Calls in flight, for both transports. Each is a future that resolves to an outcome: a call that never waits resolves in
+//! its first poll, and the others are kept in [`Calls`]. Cancelling a call drops its future.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::ready;
@@ -27,7 +27,7 @@ pub trait Threads: Send + Sync {
     fn run(&self, work: Work) -> OutcomeFuture;
 }
 
-/// What a call under way has to say.
+/// What a handler reports before its outcome.
 #[derive(Debug)]
 pub enum News {
     Progress(Progress),
@@ -39,9 +39,9 @@ pub enum News {
 /// What a handler may use besides its call.
 #[derive(Clone, Default)]
 pub struct Context {
-    /// Where it is heard what the call says. Without it, nobody listens.
+    /// Receives what the call reports. Without it, reports are discarded.
     queue: Option<(Ticket, Arc<Queue>)>,
-    /// Without them we are on a thread that may wait.
+    /// None on a thread that may block.
     threads: Option<Arc<dyn Threads>>,
 }
 
@@ -95,7 +95,7 @@ impl Context {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => {
                     *slot.lock() = Some(call);
-                    // Nobody hears of it.
+                    // Discarded: the outcome is that of the rest.
                     Outcome::Fault
                 }
             }
@@ -115,10 +115,10 @@ impl Context {
 pub struct Calls {
     queue: Arc<Queue>,
     threads: Arc<dyn Threads>,
-    under_way: HashMap<Ticket, UnderWay>,
+    in_flight: HashMap<Ticket, UnderWay>,
 }
 
-/// What is heard of them.
+/// An event of one of the calls.
 #[derive(Debug)]
 pub enum Event {
     News(Ticket, News),
@@ -126,14 +126,14 @@ pub enum Event {
 }
 
 struct UnderWay {
-    /// None once it has ended, until its outcome is heard.
+    /// None once it has resolved, until its outcome is delivered.
     call: Option<OutcomeFuture>,
     waker: Arc<CallWaker>,
 }
 
 impl Calls {
     pub fn new(threads: Arc<dyn Threads>) -> Self {
-        Self { queue: Arc::default(), threads, under_way: HashMap::new() }
+        Self { queue: Arc::default(), threads, in_flight: HashMap::new() }
     }
 
     /// Begins a call. Its outcome, unless it waits for something or has more to say.
@@ -159,7 +159,7 @@ impl Calls {
             }
             Ok(Err(call)) => {
                 self.add(ticket, Some(call));
-                // It knows from now on whom to wake.
+                // Registers its waker.
                 self.poll_call(ticket);
                 None
             }
@@ -179,20 +179,20 @@ impl Calls {
         self.poll_call(ticket);
     }
 
-    /// Takes a call back: it is dropped.
+    /// Cancels a call by dropping it.
     pub fn cancel(&mut self, ticket: Ticket) {
-        self.under_way.remove(&ticket);
+        self.in_flight.remove(&ticket);
     }
 
     pub fn len(&self) -> usize {
-        self.under_way.len()
+        self.in_flight.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
+        self.in_flight.is_empty()
     }
 
-    /// The next that is heard of them, in the order in which it came. Pending, it wakes the task for the next one.
+    /// The next event, in order of arrival. If there is none, the task is woken for it.
     pub fn poll_next(&mut self, task: &TaskContext<'_>) -> Poll<Event> {
         loop {
             let event = match ready_or_wait!(self.queue.poll_pop(task)) {
@@ -204,8 +204,8 @@ impl Calls {
                 Item::Done(ticket, outcome) => Event::Done(ticket, outcome),
             };
             let is_wanted = match &event {
-                Event::News(ticket, _) => self.under_way.contains_key(ticket),
-                Event::Done(ticket, _) => self.under_way.remove(ticket).is_some(),
+                Event::News(ticket, _) => self.in_flight.contains_key(ticket),
+                Event::Done(ticket, _) => self.in_flight.remove(ticket).is_some(),
             };
             if is_wanted {
                 return Poll::Ready(event);
@@ -221,11 +221,11 @@ impl Calls {
     fn add(&mut self, ticket: Ticket, call: Option<OutcomeFuture>) {
         let (queue, is_woken) = (Arc::clone(&self.queue), AtomicBool::new(false));
         let waker = Arc::new(CallWaker { ticket, queue, is_woken });
-        self.under_way.insert(ticket, UnderWay { call, waker });
+        self.in_flight.insert(ticket, UnderWay { call, waker });
     }
 
     fn poll_call(&mut self, ticket: Ticket) {
-        let Some(UnderWay { call, waker }) = self.under_way.get_mut(&ticket) else { return };
+        let Some(UnderWay { call, waker }) = self.in_flight.get_mut(&ticket) else { return };
         let Some(polled) = call else { return };
         waker.is_woken.store(false, Ordering::Release);
         let task_waker = Waker::from(Arc::clone(waker));
@@ -233,7 +233,7 @@ impl Calls {
         let polled = catch_unwind(AssertUnwindSafe(|| polled.as_mut().poll(&mut task)));
         if let Poll::Ready(outcome) = polled.unwrap_or(Poll::Ready(Outcome::Fault)) {
             *call = None;
-            // Behind what the call has said.
+            // After everything that the call reported.
             self.queue.push(Item::Done(ticket, outcome));
         }
     }
@@ -254,14 +254,14 @@ impl Wake for CallWaker {
     }
 }
 
-/// What is to be heard of calls, in its order.
+/// Undelivered events of all calls, in order of arrival.
 #[derive(Default)]
 struct Queue(Mutex<Items>);
 
 #[derive(Default)]
 struct Items {
     items: VecDeque<Item>,
-    /// How many of them are news. Who says more than is heard is cut short; of the others each call has one.
+    /// How many of them are news, which are dropped above a limit. Of the others, each call has at most one.
     news: usize,
     waker: Option<Waker>,
 }

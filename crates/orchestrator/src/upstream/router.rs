@@ -24,7 +24,7 @@ use crate::wire::Secrets;
 
 /// The most anomalies that are logged per connection.
 const ANOMALIES_LOGGED_MAX: usize = 100;
-/// How many requests that nobody waits for are remembered.
+/// How many abandoned requests are remembered.
 const ABANDONED_MAX: usize = 256;
 /// How much of what a server says is logged.
 const LOGGED_BYTES_MAX: usize = 1_000;
@@ -45,7 +45,7 @@ struct RouterState {
     client: Client<PendingRequest, CancellationToken>,
     /// Abandoned requests that the server may still be working on.
     given_up: GivenUp,
-    /// Requests that nobody waits for any more, the newest last. Their responses are late, and no anomaly.
+    /// Abandoned requests, newest last. Their responses are late, and no anomaly.
     abandoned: VecDeque<RequestId>,
     /// Why the connection accepts no more requests.
     closed: Option<Failure>,
@@ -232,7 +232,7 @@ impl MessageRouter {
                         state.given_up.answered(*id);
                         let at = state.abandoned.iter().position(|abandoned| abandoned == id);
                         let abandoned = at.and_then(|at| state.abandoned.remove(at));
-                        // Once it is closed, nobody waits for anything.
+                        // After closing, every response is late.
                         abandoned.is_some() || state.closed.is_some()
                     }
                     ResponseId::Foreign(_) => false,

@@ -50,7 +50,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_secs(1);
 /// How many pieces of news may wait for us. Whoever has more waits.
 const NEWS_MAX: usize = 16;
-/// How many calls may be under way.
+/// How many calls may be in flight.
 const CALLS_MAX: usize = 256;
 
 /// Who loads the catalogue.
@@ -171,7 +171,7 @@ struct Session<'a> {
     has_news: bool,
     /// A call is done that took its time, and may have changed something.
     has_changed: bool,
-    /// Calls under way that change no session.
+    /// Calls in flight that change no session.
     unchanging: HashSet<Ticket>,
     /// Which subscriptions of the client we have looked for.
     subscriptions: u64,
@@ -230,7 +230,7 @@ impl<'a> Session<'a> {
 
     fn run(&mut self) -> io::Result<()> {
         let mut lines = Lines::default();
-        // Calls know from now on whom to wake.
+        // Registers the waker of calls.
         self.hear_calls();
         loop {
             let mut has_spoken = false;

@@ -23,7 +23,7 @@ const INLINE: Duration = Duration::from_millis(20);
 #[derive(Clone, Default)]
 pub(super) struct Workers {
     queue: Arc<Mutex<Queue>>,
-    /// Work was begun since somebody asked.
+    /// Whether work was started since the last check.
     have_worked: Arc<AtomicBool>,
 }
 
@@ -59,7 +59,7 @@ impl Workers {
         self.have_worked.swap(false, Ordering::Relaxed)
     }
 
-    /// Begins with what waits, as far as there are threads for it. What nobody waits for any more never begins.
+    /// Starts queued work while threads are free. Cancelled work never starts.
     fn begin_next(&self) {
         let mut queue = self.queue.lock();
         while queue.running < RUNNING_MAX
@@ -85,7 +85,7 @@ impl Workers {
     }
 }
 
-/// Where a thread leaves an outcome for whoever waits for it.
+/// Hands an outcome from a worker thread to the future that waits for it.
 #[derive(Default)]
 struct Slot {
     state: Mutex<State>,
@@ -99,7 +99,7 @@ struct State {
 }
 
 impl Slot {
-    /// Whether anybody has it besides the queue.
+    /// Whether a future still waits for it.
     fn is_awaited(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
     }
